@@ -1,17 +1,16 @@
-// Training through the engine: initialize() takes a module and a configuration; forward, backward and step do the rest.
+// Training through the engine: initialize() takes a module and a configuration; forward, backward
+// and step do the rest.
 //
-//   auto engine = stepwell::initialize(model, stepwell::Config::load("zero3_nvme.json").value_or_throw());
-//   for (auto& batch : batches) {
+//   auto engine = stepwell::initialize(model,
+//   stepwell::Config::load("zero3_nvme.json").value_or_throw()); for (auto& batch : batches) {
 //     torch::Tensor loss = engine->forward(batch.input, batch.target);
 //     engine->backward(loss);
 //     engine->step();
 //   }
 //
-// The module needs no change: its parameters become pages that are brought to the device when an operator uses them.
+// The module needs no change: its parameters become pages that are brought to the device when an
+// operator uses them.
 #pragma once
-
-#include <torch/script.h>
-#include <torch/torch.h>
 
 #include <cstdint>
 #include <memory>
@@ -19,6 +18,9 @@
 #include <string>
 #include <utility>
 #include <vector>
+
+#include <torch/script.h>
+#include <torch/torch.h>
 
 #include "stepwell/config.h"
 #include "stepwell/report.h"
@@ -32,20 +34,23 @@ struct NamedParameter {
   torch::Tensor tensor;
 };
 
-/// Training state of one model on one rank. Not thread-safe: one thread calls it (the autograd threads that it causes
-/// are its own affair). Every function that fails throws stepwell::Error and leaves the engine usable.
+/// Training state of one model on one rank. Not thread-safe: one thread calls it (the autograd
+/// threads that it causes are its own affair). Every function that fails throws stepwell::Error and
+/// leaves the engine usable.
 class Engine {
  public:
-  /// Prefer initialize(). `parameters` are leaves; those that require grad are trained, the others only paged.
+  /// Prefer initialize(). `parameters` are leaves; those that require grad are trained, the others
+  /// only paged.
   Engine(std::vector<NamedParameter> parameters, const Config& config);
   virtual ~Engine();
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
-  /// Differentiates `loss` (one element), divided by the number of accumulation steps, and adds the gradients to the
-  /// shards of this rank. Returns the divided loss, detached.
+  /// Differentiates `loss` (one element), divided by the number of accumulation steps, and adds the
+  /// gradients to the shards of this rank. Returns the divided loss, detached.
   torch::Tensor backward(const torch::Tensor& loss);
-  /// After every backward. On the boundary: norm, clipping, optimizer update; otherwise only counts the micro-step.
+  /// After every backward. On the boundary: norm, clipping, optimizer update; otherwise only counts
+  /// the micro-step.
   void step();
   /// Whether the next step() updates the weights.
   bool is_gradient_accumulation_boundary() const;
@@ -54,7 +59,8 @@ class Engine {
 
   /// Global L2 norm of the last update's gradients before clipping; nothing before the first.
   std::optional<double> get_global_grad_norm() const;
-  /// False when the last boundary found a gradient that is not finite and left the weights as they were.
+  /// False when the last boundary found a gradient that is not finite and left the weights as they
+  /// were.
   bool was_step_applied() const;
   double get_lr() const;
   void set_lr(double lr);
@@ -81,7 +87,8 @@ class Engine {
   std::shared_ptr<Service> service() const;
 
  protected:
-  /// Marks one forward call: checks the parameters, times it, and tells the schedule which kind of step it is.
+  /// Marks one forward call: checks the parameters, times it, and tells the schedule which kind of
+  /// step it is.
   class ForwardScope {
    public:
     ForwardScope(Engine& engine, bool training);
@@ -103,7 +110,9 @@ class Engine {
 template <class M>
 class ModuleEngine : public Engine {
  public:
-  ModuleEngine(std::shared_ptr<M> module, std::vector<NamedParameter> parameters, const Config& config)
+  ModuleEngine(std::shared_ptr<M> module,
+               std::vector<NamedParameter> parameters,
+               const Config& config)
       : Engine(std::move(parameters), config), module_(std::move(module)) {}
 
   /// module->forward(arguments...).
@@ -124,8 +133,8 @@ class ModuleEngine : public Engine {
 std::vector<NamedParameter> named_parameters_of(const torch::nn::Module& module);
 std::vector<NamedParameter> named_parameters_of(const torch::jit::Module& module);
 
-/// Takes over the parameters of `module` as `config` says. Throws stepwell::Error on a wrong configuration, a folder that
-/// cannot be used, or budgets that cannot hold the model.
+/// Takes over the parameters of `module` as `config` says. Throws stepwell::Error on a wrong
+/// configuration, a folder that cannot be used, or budgets that cannot hold the model.
 template <class M>
 std::shared_ptr<ModuleEngine<M>> initialize(std::shared_ptr<M> module, const Config& config) {
   auto parameters = named_parameters_of(*module);
@@ -134,7 +143,8 @@ std::shared_ptr<ModuleEngine<M>> initialize(std::shared_ptr<M> module, const Con
 
 /// The same for a module holder (TORCH_MODULE).
 template <class M>
-std::shared_ptr<ModuleEngine<M>> initialize(const torch::nn::ModuleHolder<M>& module, const Config& config) {
+std::shared_ptr<ModuleEngine<M>> initialize(const torch::nn::ModuleHolder<M>& module,
+                                            const Config& config) {
   return initialize(module.ptr(), config);
 }
 

@@ -1,4 +1,5 @@
-// What the engine did and what it holds, as numbers. Plain values; times in seconds, sizes in bytes.
+// What the engine did and what it holds, as numbers. Plain values; times in seconds, sizes in
+// bytes.
 #pragma once
 
 #include <array>
@@ -27,7 +28,8 @@ struct StepReport {
   std::uint64_t faults = 0;  // of these, had to be waited for
   std::uint64_t nvme_read_bytes = 0;
   std::uint64_t nvme_written_bytes = 0;
-  std::uint64_t host_to_device_bytes = 0;  // pages that moved (or were handed over on unified memory)
+  std::uint64_t host_to_device_bytes =
+      0;  // pages that moved (or were handed over on unified memory)
   std::uint64_t device_to_host_bytes = 0;
 
   double total_seconds() const { return forward_seconds + backward_seconds + step_seconds; }

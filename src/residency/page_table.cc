@@ -1,0 +1,506 @@
+#include "src/residency/page_table.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <utility>
+
+#include "src/base/format.h"
+#include "stepwell/bytes.h"
+#include "stepwell/check.h"
+
+namespace stepwell::residency {
+
+// Note [Room]
+// ~~~~~~~~~~~
+// Room is made in three ways: a clean page is dropped at once; a dirty one is written first and
+// dropped when the write has ended; on unified memory a page with a host home is handed to the
+// host's account at once. An operator that lacks room first takes what can be had at once, then
+// waits for writes in flight or for other operators to end. Only when neither exists is the budget
+// too small, and then the error says by how much. Prefetch never waits and never takes room while
+// an operator starves.
+
+const char* to_string(PageState state) {
+  switch (state) {
+    case PageState::kEmpty:
+      return "empty";
+    case PageState::kAbsent:
+      return "absent";
+    case PageState::kFetching:
+      return "fetching";
+    case PageState::kResident:
+      return "resident";
+    case PageState::kWriting:
+      return "writing";
+  }
+  return "unknown";
+}
+
+/// What one attempt to bring pages in found missing.
+struct PageTable::Waiting {
+  bool complete = true;
+  const Page* no_room_for = nullptr;  // first page that found no room
+  const Page* waits_for = nullptr;    // first page that is on its way
+  std::uint32_t missing = 0;          // pages that were not there at first sight
+};
+
+PageTable::PageTable(const PageTableOptions& options) : options_(options) {
+  Mover::Options mover{.device = options.device,
+                       .device_pool = options.device_pool,
+                       .host_pool = options.host_pool,
+                       .swap = options.swap};
+  mover.on_moved = [this](Page& moved, const Status& status) { on_moved(moved, status); };
+  mover_ = std::make_unique<Mover>(std::move(mover));
+}
+
+PageTable::~PageTable() {
+  settle();
+  for (const auto& page : pages_) {
+    STEPWELL_CHECK(page->pins == 0, concat("page '", page->options.name, "' is still in use"));
+    if (page->extent.valid()) {
+      options_.swap->release(std::move(page->extent));
+    }
+  }
+}
+
+memory::Pool& PageTable::pool_of(const Page& page) const {
+  return page.options.pool == Tier::kDevice ? *options_.device_pool : *options_.host_pool;
+}
+
+Result<PageId> PageTable::create(const PageOptions& options, PageClient* client) {
+  STEPWELL_CHECK(options.size_bytes > 0, concat("page '", options.name, "' has no bytes"));
+  STEPWELL_CHECK(options.home >= options.pool && options.pool != Tier::kNvme,
+                 concat("page '", options.name, "' cannot live in ", to_string(options.home)));
+  auto page = std::make_unique<Page>();
+  page->options = options;
+  page->client = client;
+  if (options.home == Tier::kNvme) {
+    STEPWELL_CHECK(options_.swap != nullptr, "a page on NVMe needs a swap space");
+    Result<swap::Extent> extent = options_.swap->allocate(options.size_bytes, options.name);
+    if (!extent.ok()) {
+      return extent.status().with_context(
+          concat("no place for '", options.name, "' (", format_bytes(options.size_bytes), ")"));
+    }
+    page->extent = std::move(extent).value();
+  }
+  const Lock lock(mutex_);
+  page->id = PageId{static_cast<std::uint32_t>(pages_.size())};
+  pages_.push_back(std::move(page));
+  ++live_pages_;
+  live_bytes_ += options.size_bytes;
+  return pages_.back()->id;
+}
+
+void PageTable::destroy(PageId id) {
+  Lock lock(mutex_);
+  Page& dead = page(id);
+  STEPWELL_CHECK(dead.alive && dead.pins == 0,
+                 concat("page '", dead.options.name, "' is destroyed while in use"));
+  dead.drop_when_written = false;
+  moved_.wait(lock, [&] { return !dead.in_flight(); });
+  if (dead.state == PageState::kResident) {
+    unset_resident(dead);
+  }
+  std::erase(to_fetch_, id);
+  dead.alive = false;
+  dead.state = PageState::kEmpty;
+  dead.client = nullptr;
+  dead.block.release();
+  dead.home_block.release();
+  --live_pages_;
+  live_bytes_ -= dead.options.size_bytes;
+  swap::Extent extent = std::exchange(dead.extent, swap::Extent());
+  pump_fetches();
+  lock.unlock();
+  if (extent.valid()) {
+    options_.swap->release(std::move(extent));
+  }
+}
+
+NameId PageTable::operator_id(const std::string& name) {
+  const Lock lock(mutex_);
+  return names_.id_of(name);
+}
+
+Status PageTable::acquire(NameId operator_name, std::span<const PageUse> uses, Hold hold) {
+  Lock lock(mutex_);
+  moved_.wait(lock, [&] { return !assembling_; });
+  const auto actions = tracker_.on_operator(operator_name, uses);
+  // Pinned from now on, so that no page of this operator makes room for another one.
+  for (const PageUse& use : uses) {
+    ++page(use.page).pins;
+  }
+  assembling_ = true;
+  const Status status = bring_in(lock, operator_name, uses);
+  assembling_ = false;
+  starving_ = false;
+  for (const PageUse& use : uses) {
+    Page& used = page(use.page);
+    if (!status.ok()) {
+      --used.pins;
+      continue;
+    }
+    used.last_use = ++use_counter_;
+    if (use.access != Access::kRead) {
+      used.dirty = true;
+      ++used.write_count;
+    }
+    if (!used.attached && used.client != nullptr) {
+      used.attached = true;
+      used.client->on_attach(used.block.data());
+    }
+  }
+  if (status.ok()) {
+    operator_holds_ += hold == Hold::kOperator ? 1U : 0U;
+    follow_plan(actions);
+  }
+  lock.unlock();
+  moved_.notify_all();
+  return status;
+}
+
+void PageTable::release(std::span<const PageUse> uses, Hold hold) {
+  Lock lock(mutex_);
+  for (const PageUse& use : uses) {
+    Page& used = page(use.page);
+    STEPWELL_CHECK(used.pins > 0, concat("page '", used.options.name, "' was not acquired"));
+    if (--used.pins > 0) {
+      continue;
+    }
+    if (used.attached) {
+      used.attached = false;
+      used.client->on_detach();
+    }
+    if (use.access == Access::kConsume && used.movable()) {
+      unset_resident(used);
+      used.block.release();
+      used.dirty = false;
+      used.state = PageState::kEmpty;
+    }
+  }
+  if (hold == Hold::kOperator) {
+    --operator_holds_;
+    tracker_.on_operator_done();
+  }
+  pump_fetches();
+  lock.unlock();
+  moved_.notify_all();
+}
+
+Status PageTable::bring_in(Lock& lock, NameId operator_name, std::span<const PageUse> uses) {
+  stats_.uses += uses.size();
+  Waiting first;
+  if (bring_in_once(uses, first)) {
+    return {};
+  }
+  stats_.faults += first.missing;
+  const auto start = std::chrono::steady_clock::now();
+  Status status;
+  write_error_ = Status();
+  for (Waiting waiting = first; status.ok() && !waiting.complete;) {
+    status = resolve_shortage(lock, waiting, uses);
+    waiting = Waiting();
+    if (status.ok()) {
+      bring_in_once(uses, waiting);
+    }
+  }
+  const auto stall = std::chrono::steady_clock::now() - start;
+  account_stall(first,
+                operator_name,
+                static_cast<std::uint64_t>(
+                    std::chrono::duration_cast<std::chrono::nanoseconds>(stall).count()));
+  return status.ok()
+             ? status
+             : status.with_context(concat("operator '", names_.name_of(operator_name), "'"));
+}
+
+bool PageTable::bring_in_once(std::span<const PageUse> uses, Waiting& waiting) {
+  for (const PageUse& use : uses) {
+    materialise(page(use.page), use.access, waiting);
+  }
+  return waiting.complete;
+}
+
+/// One step of one page towards being resident.
+void PageTable::materialise(Page& wanted, Access access, Waiting& waiting) {
+  const bool needs_content = access != Access::kOverwrite;
+  if (wanted.state == PageState::kResident ||
+      (wanted.state == PageState::kWriting && access == Access::kRead)) {
+    return;
+  }
+  waiting.complete = false;
+  if (wanted.in_flight()) {
+    ++waiting.missing;
+    waiting.waits_for = waiting.waits_for == nullptr ? &wanted : waiting.waits_for;
+    return;
+  }
+  const bool fetch = wanted.state == PageState::kAbsent && needs_content;
+  if (fetch && !wanted.error.ok()) {
+    return;  // reported by resolve_shortage
+  }
+  const bool fill = wanted.state == PageState::kEmpty && wanted.options.zero_fill;
+  const MoveStart start = fetch ? mover_->fetch(wanted) : mover_->place(wanted);
+  if (start == MoveStart::kNoRoom) {
+    ++waiting.missing;
+    waiting.no_room_for = waiting.no_room_for == nullptr ? &wanted : waiting.no_room_for;
+    return;
+  }
+  if (start == MoveStart::kStarted) {
+    ++waiting.missing;
+    wanted.state = PageState::kFetching;
+    ++in_flight_;
+    waiting.waits_for = waiting.waits_for == nullptr ? &wanted : waiting.waits_for;
+    return;
+  }
+  if (fill) {
+    std::memset(wanted.block.data(), 0, wanted.options.size_bytes);
+  }
+  // A page without content at home must be written before it can be dropped, whatever the access.
+  wanted.dirty = wanted.dirty || !fetch;
+  set_resident(wanted);
+}
+
+/// Something was missing: make room, wait, or say why neither helps.
+Status PageTable::resolve_shortage(Lock& lock,
+                                   const Waiting& waiting,
+                                   std::span<const PageUse> uses) {
+  for (const PageUse& use : uses) {
+    Page& failed = page(use.page);
+    if (!failed.error.ok()) {
+      return std::exchange(failed.error, Status());
+    }
+  }
+  if (waiting.no_room_for != nullptr) {
+    if (!write_error_.ok()) {
+      return std::exchange(write_error_, Status());
+    }
+    starving_ = true;
+    if (make_room(*waiting.no_room_for)) {
+      return {};
+    }
+    if (in_flight_ == 0 && operator_holds_ == 0) {
+      return budget_error(*waiting.no_room_for, uses);
+    }
+  } else if (waiting.waits_for == nullptr) {
+    return {};
+  }
+  moved_.wait(lock);
+  return {};
+}
+
+/// Drops or begins to write pages until `wanted` has room or will have it. True when trying again
+/// is worthwhile now.
+bool PageTable::make_room(const Page& wanted) {
+  const Tier pool = wanted.options.pool;
+  std::uint64_t coming = 0;
+  for (const auto& other : pages_) {
+    if (other->state == PageState::kWriting && other->drop_when_written &&
+        other->options.pool == pool) {
+      coming += other->block.capacity_bytes();
+    }
+  }
+  const std::uint64_t needed = align_up(wanted.options.size_bytes, memory::kBlockAlignment);
+  bool freed = false;
+  while (pool_of(wanted).room_bytes() + coming < needed) {
+    Page* victim = choose_victim(pool);
+    if (victim == nullptr) {
+      break;
+    }
+    if (!evict(*victim)) {
+      break;
+    }
+    if (victim->state == PageState::kWriting) {
+      coming += victim->block.capacity_bytes();
+    } else {
+      freed = true;
+    }
+  }
+  return freed || pool_of(wanted).has_room(needed);
+}
+
+/// Starts to take an unpinned resident page away. False when that cannot even begin.
+bool PageTable::evict(Page& victim) {
+  if (victim.dirty && mover_->needs_write_back(victim)) {
+    switch (mover_->write_back(victim)) {
+      case MoveStart::kNoRoom:
+        return false;
+      case MoveStart::kStarted:
+        unset_resident(victim);
+        victim.state = PageState::kWriting;
+        victim.drop_when_written = true;
+        victim.dirty = false;
+        ++in_flight_;
+        return true;
+      case MoveStart::kDone:
+        break;
+    }
+  }
+  if (mover_->take_away(victim) == MoveStart::kNoRoom) {
+    return false;
+  }
+  unset_resident(victim);
+  victim.dirty = false;
+  victim.state = PageState::kAbsent;
+  return true;
+}
+
+/// Farthest next use, clean before dirty; least recently used among pages with no known use.
+Page* PageTable::choose_victim(Tier pool) {
+  Page* best = nullptr;
+  std::uint64_t best_distance = 0;
+  for (const PageId id : resident_) {
+    Page& candidate = page(id);
+    if (candidate.pins > 0 || candidate.options.pool != pool) {
+      continue;
+    }
+    const std::uint64_t distance = tracker_.distance(id);
+    const bool better =
+        best == nullptr || distance > best_distance ||
+        (distance == best_distance &&
+         (candidate.dirty != best->dirty ? !candidate.dirty : candidate.last_use < best->last_use));
+    if (better) {
+      best = &candidate;
+      best_distance = distance;
+    }
+  }
+  return best;
+}
+
+Status PageTable::budget_error(const Page& wanted, std::span<const PageUse> uses) const {
+  const Tier tier = wanted.options.pool;
+  memory::Pool& pool = pool_of(wanted);
+  std::uint64_t needed = 0;
+  std::string list;
+  for (const PageUse& use : uses) {
+    const Page& used = page(use.page);
+    if (used.options.pool == tier) {
+      needed += align_up(used.options.size_bytes, memory::kBlockAlignment);
+      list += concat(list.empty() ? "" : ", ",
+                     "'",
+                     used.options.name,
+                     "' ",
+                     format_bytes(used.options.size_bytes));
+    }
+  }
+  std::uint64_t fixed = 0;
+  std::uint64_t held = 0;
+  for (const auto& other : pages_) {
+    if (other->block && other->options.pool == tier && other->alive) {
+      const bool of_this = std::any_of(
+          uses.begin(), uses.end(), [&](const PageUse& use) { return use.page == other->id; });
+      fixed += !of_this && !other->movable() ? other->block.capacity_bytes() : 0;
+      held += !of_this && other->movable() && other->pins > 0 ? other->block.capacity_bytes() : 0;
+    }
+  }
+  const memory::Budget::Usage usage = pool.budget().usage();
+  return {StatusCode::kBudgetExceeded,
+          concat("no room on the ",
+                 to_string(tier),
+                 " for '",
+                 wanted.options.name,
+                 "' (",
+                 format_bytes(wanted.options.size_bytes),
+                 "): the operator needs ",
+                 list,
+                 " at once = ",
+                 format_bytes(needed),
+                 "; always resident ",
+                 format_bytes(fixed),
+                 ", held by others ",
+                 format_bytes(held),
+                 ", budget ",
+                 format_bytes(usage.limit_bytes),
+                 ". Raise stepwell.memory.",
+                 to_string(tier),
+                 "_bytes to at least ",
+                 needed + fixed + held,
+                 " (",
+                 pool.budget().table(),
+                 ")")};
+}
+
+std::byte* PageTable::data(PageId id) const {
+  const Lock lock(mutex_);
+  STEPWELL_CHECK(page(id).pins > 0, concat("page '", page(id).options.name, "' is not pinned"));
+  return page(id).block.data();
+}
+
+void PageTable::discard(PageId id) {
+  Lock lock(mutex_);
+  Page& dead = page(id);
+  moved_.wait(lock, [&] { return !dead.in_flight(); });
+  STEPWELL_CHECK(dead.pins == 0,
+                 concat("page '", dead.options.name, "' is discarded while in use"));
+  if (!dead.movable()) {
+    return;
+  }
+  if (dead.state == PageState::kResident) {
+    unset_resident(dead);
+    dead.block.release();
+  }
+  dead.home_block.release();
+  dead.dirty = false;
+  dead.state = PageState::kEmpty;
+  pump_fetches();
+}
+
+std::uint64_t PageTable::write_count(PageId id) const {
+  const Lock lock(mutex_);
+  return page(id).write_count;
+}
+
+void PageTable::mark_written(PageId id) {
+  const Lock lock(mutex_);
+  Page& written = page(id);
+  STEPWELL_CHECK(written.pins > 0, concat("page '", written.options.name, "' is not pinned"));
+  written.dirty = true;
+  ++written.write_count;
+}
+
+PageState PageTable::state(PageId id) const {
+  const Lock lock(mutex_);
+  return page(id).state;
+}
+
+std::uint64_t PageTable::page_count() const {
+  const Lock lock(mutex_);
+  return live_pages_;
+}
+
+std::uint64_t PageTable::page_bytes() const {
+  const Lock lock(mutex_);
+  return live_bytes_;
+}
+
+PageTableStats PageTable::take_stats() {
+  const Lock lock(mutex_);
+  PageTableStats taken = std::exchange(stats_, PageTableStats());
+  const MoverStats now = mover_->stats();
+  taken.moved = {
+      .nvme_read_bytes = now.nvme_read_bytes - moved_before_.nvme_read_bytes,
+      .nvme_written_bytes = now.nvme_written_bytes - moved_before_.nvme_written_bytes,
+      .host_to_device_bytes = now.host_to_device_bytes - moved_before_.host_to_device_bytes,
+      .device_to_host_bytes = now.device_to_host_bytes - moved_before_.device_to_host_bytes};
+  moved_before_ = now;
+  return taken;
+}
+
+void PageTable::settle() {
+  Lock lock(mutex_);
+  clear_queue();
+  moved_.wait(lock, [&] { return in_flight_ == 0; });
+}
+
+void PageTable::account_stall(const Waiting& waiting,
+                              NameId operator_name,
+                              std::uint64_t stall_ns) {
+  stats_.stall_ns += stall_ns;
+  if (stall_ns > stats_.longest_stall_ns) {
+    const Page* cause = waiting.no_room_for != nullptr ? waiting.no_room_for : waiting.waits_for;
+    stats_.longest_stall_ns = stall_ns;
+    stats_.longest_stall_page = cause != nullptr ? cause->options.name : "";
+    stats_.longest_stall_operator = names_.name_of(operator_name);
+  }
+}
+
+}  // namespace stepwell::residency
