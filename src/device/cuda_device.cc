@@ -38,23 +38,28 @@ CudaEvent& as_cuda_event(Event& event) {
   return *cuda_event;
 }
 
+Status no_usable_gpu(const std::string& reason) {
+  return Status(StatusCode::kUnsupported,
+                concat("no usable GPU: ",
+                       reason,
+                       "; set \"device\": \"cpu\", or see whether nvidia-smi finds the GPU"));
+}
+
 /// The number of GPUs, or why there is none.
 Result<int> count_devices() {
   int count = 0;
   const cudaError_t error = cudaGetDeviceCount(&count);
-  if (error != cudaSuccess) {
-    (void)cudaGetLastError();  // it must not show up at an unrelated call later
-    return Status(StatusCode::kUnsupported,
-                  concat("no usable GPU: ",
-                         cudaGetErrorString(error),
-                         " (CUDA error ",
-                         int{error},
-                         "); use \"device\": \"cpu\", or check the driver with nvidia-smi"));
+  if (error == cudaSuccess) {
+    return count > 0 ? Result<int>(count) : no_usable_gpu("the driver lists none");
   }
-  if (count == 0) {
-    return Status(StatusCode::kUnsupported, "no usable GPU: the driver lists none");
+  (void)cudaGetLastError();  // it must not show up at an unrelated call later
+  const std::string reason = concat(cudaGetErrorString(error), " (CUDA error ", int{error}, ")");
+  // Without any driver the runtime speaks of an old one; a version of 0 tells them apart.
+  int driver_version = 0;
+  if (cudaDriverGetVersion(&driver_version) == cudaSuccess && driver_version == 0) {
+    return no_usable_gpu(concat("no NVIDIA driver is installed; the runtime says: ", reason));
   }
-  return count;
+  return no_usable_gpu(reason);
 }
 
 Result<cudaDeviceProp> properties_of(int index) {
