@@ -12,6 +12,7 @@
 // operator uses them.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -99,6 +100,7 @@ class Engine {
    private:
     Engine& engine_;
     bool training_;
+    std::chrono::steady_clock::time_point start_;
   };
 
  private:

@@ -53,6 +53,7 @@ class GatheredParameters {
 
  private:
   struct Gathered;
+  void release_all() noexcept;
   std::vector<Gathered> gathered_;
 };
 

@@ -117,6 +117,14 @@ void PageTable::destroy(PageId id) {
   }
 }
 
+void PageTable::rename(PageId id, const std::string& name) {
+  Lock lock(mutex_);
+  Page& renamed = page(id);
+  moved_.wait(lock, [&] { return !renamed.in_flight(); });
+  renamed.options.name = name;
+  renamed.extent.name = name;
+}
+
 NameId PageTable::operator_id(const std::string& name) {
   const Lock lock(mutex_);
   return names_.id_of(name);

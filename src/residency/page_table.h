@@ -69,6 +69,9 @@ class PageTable {
   /// Forgets the page and its content. Not pinned. Waits for a movement of it in flight.
   void destroy(PageId id);
 
+  /// Gives the page another name in messages. Waits for a movement of it in flight.
+  void rename(PageId id, const std::string& name);
+
   NameId operator_id(const std::string& name);
 
   /// Pins every page of `uses` at its place of use. Blocks while content arrives. On failure
