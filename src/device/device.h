@@ -18,7 +18,8 @@ namespace stepwell::device {
 
 class Stream;
 
-/// A point in a stream's work. Thread-safe. Starts as passed; record() arms it.
+/// A point in a stream's work. Thread-safe. Starts as passed; record() arms it. wait(), passed()
+/// and order_after() mean the latest record before the call. It may be destroyed before it passes.
 class Event {
  public:
   virtual ~Event() = default;
@@ -28,7 +29,8 @@ class Event {
   virtual void wait() = 0;
 };
 
-/// Ordered asynchronous work. Thread-safe; work of one stream runs in the order of the calls.
+/// Ordered asynchronous work. Thread-safe; work of one stream runs in the order of the calls. Its
+/// destructor first runs what is queued.
 class Stream {
  public:
   virtual ~Stream() = default;

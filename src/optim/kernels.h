@@ -68,7 +68,7 @@ struct Kernels {
                             std::uint64_t count,
                             bool add);
 
-  /// Round to nearest even; NaN stays NaN.
+  /// Round to nearest even; every NaN becomes 0x7fc0.
   void (*f32_to_bf16)(BFloat16* destination, const float* source, std::uint64_t count);
   void (*bf16_to_f32)(float* destination, const BFloat16* source, std::uint64_t count);
   /// Where bf16(master[i]) differs from value[i] in bits: master[i] = value[i]. Returns how many
@@ -83,6 +83,7 @@ const Kernels* kernels_for(InstructionSet set);
 
 /// Calls `function(begin, end)` over pieces of [0, count) on the process's worker threads (OpenMP),
 /// pieces starting at multiples of `grain`. Runs inline when count <= grain.
+/// No piece is longer than `grain` (above 0). Returns when all are done.
 void parallel_ranges(std::uint64_t count,
                      std::uint64_t grain,
                      const void* context,
