@@ -131,6 +131,27 @@ class ModuleEngine : public Engine {
   std::shared_ptr<M> module_;
 };
 
+/// The same over a TorchScript module: forward takes its inputs as a list of values.
+template <>
+class ModuleEngine<torch::jit::Module> : public Engine {
+ public:
+  ModuleEngine(torch::jit::Module module,
+               std::vector<NamedParameter> parameters,
+               const Config& config)
+      : Engine(std::move(parameters), config), module_(std::move(module)) {}
+
+  c10::IValue forward(std::vector<c10::IValue> inputs) {
+    const ForwardScope scope(*this, module_.is_training() && torch::GradMode::is_enabled());
+    return module_.forward(std::move(inputs));
+  }
+  void train(bool on = true) { module_.train(on); }
+  void eval() { module_.eval(); }
+  torch::jit::Module& module() { return module_; }
+
+ private:
+  torch::jit::Module module_;
+};
+
 /// Every parameter of `module`, in order of registration, tied ones once.
 std::vector<NamedParameter> named_parameters_of(const torch::nn::Module& module);
 std::vector<NamedParameter> named_parameters_of(const torch::jit::Module& module);
@@ -141,6 +162,13 @@ template <class M>
 std::shared_ptr<ModuleEngine<M>> initialize(std::shared_ptr<M> module, const Config& config) {
   auto parameters = named_parameters_of(*module);
   return std::make_shared<ModuleEngine<M>>(std::move(module), std::move(parameters), config);
+}
+
+/// The same for a TorchScript module.
+inline std::shared_ptr<ModuleEngine<torch::jit::Module>> initialize(
+    const torch::jit::Module& module, const Config& config) {
+  return std::make_shared<ModuleEngine<torch::jit::Module>>(
+      module, named_parameters_of(module), config);
 }
 
 /// The same for a module holder (TORCH_MODULE).
