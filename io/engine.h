@@ -8,6 +8,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "io/op.h"
 #include "stepwell/status.h"
@@ -17,6 +18,9 @@ namespace stepwell::io {
 enum class EngineKind : std::uint8_t { kAuto, kUring, kThreads, kNull };
 /// "auto", "io_uring", "threads", "null".
 const char* to_string(EngineKind kind);
+
+/// The kind that a configuration names: "auto", "io_uring" or "threads".
+Result<EngineKind> parse_engine_kind(std::string_view name);
 
 struct EngineOptions {
   EngineKind kind = EngineKind::kAuto;  // auto: io_uring where the kernel allows it, else threads
@@ -81,11 +85,17 @@ class Engine {
   virtual std::size_t do_reap(std::span<RawCompletion> completions,
                               std::chrono::nanoseconds timeout) = 0;
   virtual void do_wake() = 0;
+  /// Descriptor for the part of `op` that is not done yet.
+  static int fd_of(const Op& op);
 
  private:
+  bool finished(Op& op, std::int64_t result, Status& status);
+  Status failure(const Op& op, int os_error, const char* note);
+
   std::uint32_t queue_depth_;
   std::uint32_t in_flight_ = 0;
   EngineStats stats_;
+  bool warned_buffered_ = false;
 };
 
 }  // namespace stepwell::io

@@ -44,6 +44,8 @@ struct Op {
   // Owned by the engine while in flight.
   State state = State::kIdle;
   std::uint64_t done_bytes = 0;  // transferred so far
+  std::uint32_t attempts = 0;    // calls that were interrupted
+  bool buffered = false;         // direct I/O was refused for this request
   Op* next = nullptr;            // intrusive queue link
   std::chrono::steady_clock::time_point submitted_at{};
 

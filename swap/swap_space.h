@@ -70,8 +70,9 @@ class SwapSpace {
   std::string describe() const;
   SwapStats stats() const;
 
+  struct Impl;  // named by the requests in flight
+
  private:
-  struct Impl;
   explicit SwapSpace(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };

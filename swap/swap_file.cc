@@ -1,0 +1,135 @@
+#include "swap/swap_file.h"
+
+#include <atomic>
+#include <cerrno>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "src/base/format.h"
+#include "stepwell/log.h"
+
+namespace stepwell::swap {
+namespace fs = std::filesystem;
+namespace {
+
+// Note [Live and dead files]
+// ~~~~~~~~~~~~~~~~~~~~~~~~~~
+// A file's owner holds an flock on it for as long as it lives; the kernel drops the lock when the
+// process dies, however it dies. A file whose lock is free therefore belongs to nobody. Between
+// creating a file and locking it there is a moment in which it looks dead, so creating and
+// reclaiming are done under a lock of the folder itself.
+
+/// Exclusive lock of a folder for the length of a scope.
+class FolderLock {
+ public:
+  explicit FolderLock(const std::string& folder)
+      : fd_(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
+    if (fd_ >= 0) {
+      while (::flock(fd_, LOCK_EX) != 0 && errno == EINTR) {
+      }
+    }
+  }
+  ~FolderLock() {
+    if (fd_ >= 0) {
+      ::close(fd_);
+    }
+  }
+  FolderLock(const FolderLock&) = delete;
+  FolderLock& operator=(const FolderLock&) = delete;
+
+ private:
+  int fd_;
+};
+
+bool is_swap_file(const fs::path& path) {
+  return path.filename().string().starts_with("stepwell-") && path.extension() == ".swap";
+}
+
+Status check_folder(const std::string& folder) {
+  struct stat status {};
+  if (::stat(folder.c_str(), &status) != 0) {
+    return Status::from_errno(errno, concat("swap folder ", folder))
+        .with_context("create it or name another one in nvme_path");
+  }
+  if (!S_ISDIR(status.st_mode)) {
+    return {StatusCode::kInvalidArgument,
+            concat("swap folder ", folder, " is not a folder; name another one in nvme_path")};
+  }
+  return {};
+}
+
+std::size_t reclaim_locked(const std::string& folder) {
+  std::size_t removed = 0;
+  std::error_code error;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
+    if (!is_swap_file(entry.path())) {
+      continue;
+    }
+    const int fd = ::open(entry.path().c_str(), O_RDWR | O_CLOEXEC);
+    if (fd < 0) {
+      continue;
+    }
+    if (::flock(fd, LOCK_EX | LOCK_NB) == 0) {
+      const std::uint64_t bytes = entry.file_size(error);
+      if (::unlink(entry.path().c_str()) == 0) {
+        ++removed;
+        log_info(concat("removed ",
+                        entry.path().string(),
+                        " (",
+                        format_bytes(bytes),
+                        "), left behind by a run that did not end cleanly"));
+      }
+    }
+    ::close(fd);
+  }
+  return removed;
+}
+
+}  // namespace
+
+std::size_t reclaim_dead_files(const std::string& folder) {
+  const FolderLock lock(folder);
+  return reclaim_locked(folder);
+}
+
+Result<SwapFile> SwapFile::create(const std::string& folder, int rank, bool direct) {
+  STEPWELL_RETURN_IF_ERROR(check_folder(folder));
+  static std::atomic<std::uint64_t> counter{0};
+  const FolderLock folder_lock(folder);
+  reclaim_locked(folder);
+  const std::string path =
+      concat(folder, "/stepwell-", ::getpid(), "-", rank, "-", ++counter, ".swap");
+  Result<io::File> file =
+      io::File::open(path, {.create = true, .exclusive = true, .writable = true, .direct = direct});
+  if (!file.ok()) {
+    return file.status().with_context(concat("swap folder ", folder, " cannot be used"));
+  }
+  const int lock_fd = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
+  if (lock_fd < 0 || ::flock(lock_fd, LOCK_EX | LOCK_NB) != 0) {
+    const Status status = Status::from_errno(errno, concat("locking ", path));
+    ::unlink(path.c_str());
+    if (lock_fd >= 0) {
+      ::close(lock_fd);
+    }
+    return status;
+  }
+  return SwapFile(std::move(file).value(), lock_fd);
+}
+
+SwapFile::SwapFile(SwapFile&& other) noexcept
+    : file_(std::move(other.file_)), lock_fd_(std::exchange(other.lock_fd_, -1)) {}
+
+SwapFile::~SwapFile() {
+  if (lock_fd_ >= 0) {
+    ::unlink(file_.path().c_str());
+    ::close(lock_fd_);
+  }
+}
+
+}  // namespace stepwell::swap

@@ -1,0 +1,34 @@
+// The file behind a swap space: named after its owner, locked while it lives, reclaimed when the
+// owner died.
+#pragma once
+
+#include <string>
+
+#include "io/file.h"
+#include "stepwell/status.h"
+
+namespace stepwell::swap {
+
+/// Move-only. Removed from the folder at destruction.
+class SwapFile {
+ public:
+  /// Checks the folder, removes files whose owner is dead, creates and locks a new one.
+  static Result<SwapFile> create(const std::string& folder, int rank, bool direct);
+  SwapFile(SwapFile&& other) noexcept;
+  SwapFile& operator=(SwapFile&& other) = delete;
+  ~SwapFile();
+
+  io::File& file() { return file_; }
+  const io::File& file() const { return file_; }
+
+ private:
+  SwapFile(io::File file, int lock_fd) : file_(std::move(file)), lock_fd_(lock_fd) {}
+
+  io::File file_;
+  int lock_fd_ = -1;
+};
+
+/// Removes swap files of `folder` whose lock nobody holds. Returns how many.
+std::size_t reclaim_dead_files(const std::string& folder);
+
+}  // namespace stepwell::swap

@@ -1,0 +1,316 @@
+#include "swap/swap_space.h"
+
+#include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <mutex>
+#include <vector>
+
+#include "io/loop.h"
+#include "src/base/format.h"
+#include "stepwell/check.h"
+#include "swap/checksum.h"
+#include "swap/extent_allocator.h"
+#include "swap/swap_file.h"
+
+namespace stepwell::swap {
+
+namespace {
+
+/// The file grows by at least this much when an allocation finds no room.
+constexpr std::uint64_t kGrowthBytes = 64 * kMiB;
+
+}  // namespace
+
+/// The I/O requests of one transfer. Made at submit, gone when the last one has completed.
+struct Transfer::State {
+  SwapSpace::Impl* space = nullptr;
+  Transfer* transfer = nullptr;
+  std::vector<io::Op> ops;
+  std::size_t remaining = 0;  // of the I/O thread
+  Status first_error;         // of the I/O thread
+};
+
+struct SwapSpace::Impl {
+  Impl(SwapFile opened, std::unique_ptr<io::Engine> engine, std::uint64_t request)
+      : swap_file(std::move(opened)), request_bytes(request), loop(std::move(engine)) {}
+
+  static void on_op_complete(io::Op& op, const Status& status) noexcept;
+  void finish(Transfer::State& state);
+  Status verify(const Transfer& transfer);
+  void remember_checksums(const Transfer& transfer);
+
+  SwapFile swap_file;
+  std::uint64_t request_bytes;
+  std::mutex mutex;
+  std::condition_variable idle;
+  ExtentAllocator allocator;    // guarded by mutex
+  SwapStats stats;              // guarded by mutex
+  std::uint64_t in_flight = 0;  // transfers, guarded by mutex
+  io::Loop loop;                // last: its thread uses everything above
+};
+
+SwapSpace::SwapSpace(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+
+Result<std::unique_ptr<SwapSpace>> SwapSpace::open(const SwapSpaceOptions& options) {
+  if (options.request_bytes < kExtentAlignment ||
+      !is_aligned(options.request_bytes, kExtentAlignment)) {
+    return Status(StatusCode::kInvalidArgument,
+                  concat("request size ",
+                         options.request_bytes,
+                         " is not a positive multiple of ",
+                         kExtentAlignment,
+                         " bytes (aio.block_size)"));
+  }
+  Result<std::unique_ptr<io::Engine>> engine =
+      options.engine_factory ? options.engine_factory() : io::Engine::create(options.engine);
+  STEPWELL_RETURN_IF_ERROR(engine.status());
+  Result<SwapFile> file = SwapFile::create(options.folder, options.rank, options.direct);
+  STEPWELL_RETURN_IF_ERROR(file.status());
+  std::unique_ptr<SwapSpace> space(new SwapSpace(std::make_unique<Impl>(  // NOLINT: private
+      std::move(file).value(),
+      std::move(engine).value(),
+      options.request_bytes)));
+  STEPWELL_RETURN_IF_ERROR(space->reserve(options.reserve_bytes));
+  return space;
+}
+
+SwapSpace::~SwapSpace() {
+  std::unique_lock lock(impl_->mutex);
+  impl_->idle.wait(lock, [&] { return impl_->in_flight == 0; });
+}
+
+Status SwapSpace::reserve(std::uint64_t total_bytes) {
+  const std::lock_guard lock(impl_->mutex);
+  const std::uint64_t wanted = align_up(total_bytes, kExtentAlignment);
+  if (wanted <= impl_->allocator.total_bytes()) {
+    return {};
+  }
+  STEPWELL_RETURN_IF_ERROR(impl_->swap_file.file().preallocate(wanted).with_context(
+      "the swap space has no room; free some, or name a larger disk in nvme_path"));
+  impl_->allocator.grow(wanted);
+  impl_->stats.file_bytes = wanted;
+  return {};
+}
+
+Result<Extent> SwapSpace::allocate(std::uint64_t size_bytes, std::string name) {
+  STEPWELL_CHECK(size_bytes > 0, concat("the extent of '", name, "' has no bytes"));
+  std::optional<std::uint64_t> offset;
+  std::uint64_t total = 0;
+  std::uint64_t missing = 0;
+  {
+    const std::lock_guard lock(impl_->mutex);
+    offset = impl_->allocator.allocate(size_bytes);
+    total = impl_->allocator.total_bytes();
+    missing = align_up(size_bytes, kExtentAlignment) -
+              std::min(align_up(size_bytes, kExtentAlignment), impl_->allocator.tail_free_bytes());
+  }
+  if (!offset) {
+    if (!reserve(total + std::max(missing, kGrowthBytes)).ok()) {
+      // Not even a whole step fits any more: exactly what is needed may.
+      STEPWELL_RETURN_IF_ERROR(reserve(total + missing));
+    }
+    const std::lock_guard lock(impl_->mutex);
+    offset = impl_->allocator.allocate(size_bytes);
+  }
+  if (!offset) {
+    return allocate(size_bytes, std::move(name));  // another thread took what was added
+  }
+  Extent extent{.offset = *offset, .size_bytes = size_bytes, .name = std::move(name)};
+  extent.checksums.resize(extent.block_count());
+  extent.written.resize(extent.block_count());
+  const std::lock_guard lock(impl_->mutex);
+  impl_->stats.allocated_bytes += align_up(size_bytes, kExtentAlignment);
+  return extent;
+}
+
+void SwapSpace::release(Extent&& extent) {
+  const Extent ended = std::move(extent);
+  extent = Extent();
+  const std::lock_guard lock(impl_->mutex);
+  impl_->allocator.release(ended.offset, ended.size_bytes);
+  impl_->stats.allocated_bytes -= align_up(ended.size_bytes, kExtentAlignment);
+}
+
+namespace {
+
+void check_transfer(const Transfer& transfer) {
+  const Extent* extent = transfer.extent;
+  STEPWELL_CHECK(extent != nullptr && extent->valid(), "a transfer needs an extent");
+  const std::uint64_t end = transfer.offset_bytes + transfer.size_bytes;
+  STEPWELL_CHECK(transfer.state == nullptr,
+                 concat("transfer of '", extent->name, "' is in flight"));
+  STEPWELL_CHECK(transfer.size_bytes > 0 && end <= extent->size_bytes &&
+                     is_aligned(transfer.offset_bytes, kChecksumBlockBytes) &&
+                     (is_aligned(end, kChecksumBlockBytes) || end == extent->size_bytes),
+                 concat("transfer of '", extent->name, "' is not made of whole blocks"));
+  STEPWELL_CHECK(is_aligned(reinterpret_cast<std::uintptr_t>(transfer.data), kExtentAlignment),
+                 concat("buffer for '", extent->name, "' is not aligned"));
+}
+
+/// Calls function(block, first byte in the transfer, bytes) for each checksum block of the
+/// transfer.
+template <class Function>
+void for_each_block(const Transfer& transfer, Function function) {
+  std::uint64_t block = transfer.offset_bytes / kChecksumBlockBytes;
+  for (std::uint64_t at = 0; at < transfer.size_bytes; at += kChecksumBlockBytes, ++block) {
+    function(block, at, std::min(kChecksumBlockBytes, transfer.size_bytes - at));
+  }
+}
+
+}  // namespace
+
+void SwapSpace::submit(Transfer& transfer) {
+  check_transfer(transfer);
+  if (transfer.direction == io::Direction::kRead) {
+    for_each_block(transfer, [&](std::uint64_t block, std::uint64_t, std::uint64_t) {
+      STEPWELL_CHECK(
+          transfer.extent->written[block],
+          concat("block ", block, " of '", transfer.extent->name, "' was never written"));
+    });
+  } else {
+    // The caller's bytes do not change until completion, so the sums can be taken before the first
+    // request.
+    impl_->remember_checksums(transfer);
+  }
+  auto state = std::make_unique<Transfer::State>();
+  state->space = impl_.get();
+  state->transfer = &transfer;
+  const std::uint64_t padded = align_up(transfer.size_bytes, kExtentAlignment);
+  std::vector<io::Op> ops(div_ceil(padded, impl_->request_bytes));
+  state->ops.swap(ops);
+  state->remaining = state->ops.size();
+  std::vector<io::Op*> pointers;
+  std::uint64_t at = 0;
+  for (io::Op& op : state->ops) {
+    op.direction = transfer.direction;
+    op.file = &impl_->swap_file.file();
+    op.offset = transfer.extent->offset + transfer.offset_bytes + at;
+    op.data = transfer.data + at;
+    op.size_bytes = std::min(impl_->request_bytes, padded - at);
+    op.on_complete = &Impl::on_op_complete;
+    op.context = state.get();
+    at += op.size_bytes;
+    pointers.push_back(&op);
+  }
+  {
+    const std::lock_guard lock(impl_->mutex);
+    ++impl_->in_flight;
+  }
+  transfer.state = state.release();
+  impl_->loop.enqueue(pointers);
+}
+
+void SwapSpace::Impl::remember_checksums(const Transfer& transfer) {
+  Extent& extent = *transfer.extent;
+  for_each_block(transfer, [&](std::uint64_t block, std::uint64_t at, std::uint64_t bytes) {
+    extent.checksums[block] = checksum_of(transfer.data + at, bytes);
+    extent.written[block] = true;
+  });
+}
+
+void SwapSpace::Impl::on_op_complete(io::Op& op, const Status& status) noexcept {
+  auto& state = *static_cast<Transfer::State*>(op.context);
+  if (!status.ok() && state.first_error.ok()) {
+    state.first_error = status.with_context(concat("'", state.transfer->extent->name, "'"));
+  }
+  if (--state.remaining == 0) {
+    state.space->finish(state);
+  }
+}
+
+Status SwapSpace::Impl::verify(const Transfer& transfer) {
+  const Extent& extent = *transfer.extent;
+  Status status;
+  for_each_block(transfer, [&](std::uint64_t block, std::uint64_t at, std::uint64_t bytes) {
+    const std::uint64_t found = checksum_of(transfer.data + at, bytes);
+    if (found != extent.checksums[block] && status.ok()) {
+      status = {StatusCode::kCorrupt,
+                concat("'",
+                       extent.name,
+                       "' block ",
+                       block,
+                       " (",
+                       bytes,
+                       " bytes at offset ",
+                       extent.offset + block * kChecksumBlockBytes,
+                       " of ",
+                       swap_file.file().path(),
+                       ") is not what was written: checksum ",
+                       std::hex,
+                       found,
+                       ", expected ",
+                       extent.checksums[block],
+                       "; the disk or something that wrote to the file changed it")};
+    }
+  });
+  return status;
+}
+
+void SwapSpace::Impl::finish(Transfer::State& state) {
+  const std::unique_ptr<Transfer::State> ends(&state);
+  Transfer& transfer = *state.transfer;
+  const bool read = transfer.direction == io::Direction::kRead;
+  Status status = state.first_error;
+  if (status.ok() && read) {
+    status = verify(transfer);
+  }
+  {
+    const std::lock_guard lock(mutex);
+    stats.corrupt_blocks += status.code() == StatusCode::kCorrupt ? 1U : 0U;
+    if (status.ok()) {
+      (read ? stats.reads : stats.writes) += 1;
+      (read ? stats.read_bytes : stats.written_bytes) += transfer.size_bytes;
+    }
+  }
+  transfer.state = nullptr;
+  transfer.on_complete(transfer, status);
+  const std::lock_guard lock(mutex);
+  --in_flight;
+  idle.notify_all();
+}
+
+Status SwapSpace::run_blocking(Transfer& transfer) {
+  struct Gate {
+    std::mutex mutex;
+    std::condition_variable passed;
+    bool open = false;
+    Status status;
+  } gate;
+  transfer.context = &gate;
+  transfer.on_complete = [](Transfer& done, const Status& status) noexcept {
+    Gate& passed = *static_cast<Gate*>(done.context);
+    const std::lock_guard lock(passed.mutex);
+    passed.status = status;
+    passed.open = true;
+    passed.passed.notify_one();
+  };
+  submit(transfer);
+  std::unique_lock lock(gate.mutex);
+  gate.passed.wait(lock, [&] { return gate.open; });
+  return gate.status;
+}
+
+const std::string& SwapSpace::path() const {
+  return impl_->swap_file.file().path();
+}
+
+std::string SwapSpace::describe() const {
+  const io::File& file = impl_->swap_file.file();
+  return concat("swap space ",
+                file.path(),
+                ": engine ",
+                impl_->loop.engine_name(),
+                ", ",
+                file.direct()
+                    ? concat("direct I/O (alignment ", file.alignment().offset_bytes, ")")
+                    : concat("buffered I/O",
+                             file.direct_refusal().empty() ? "" : ", " + file.direct_refusal()));
+}
+
+SwapStats SwapSpace::stats() const {
+  const std::lock_guard lock(impl_->mutex);
+  return impl_->stats;
+}
+
+}  // namespace stepwell::swap
