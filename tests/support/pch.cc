@@ -1,1 +1,0 @@
-// Carrier of the precompiled header of the torch tests.
