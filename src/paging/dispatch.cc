@@ -12,6 +12,8 @@
 #include <unordered_set>
 #include <vector>
 
+#include "src/paging/dispatch.h"
+
 #include <c10/core/impl/LocalDispatchKeySet.h>
 #include <torch/library.h>
 
@@ -104,6 +106,8 @@ void on_operator(const c10::OperatorHandle& op, c10::DispatchKeySet, torch::jit:
 }
 
 }  // namespace
+
+void link_interception() {}
 
 TORCH_LIBRARY_IMPL(_, TESTING_ONLY_GenericWrapper, library) {
   library.fallback(torch::CppFunction::makeFromBoxedFunction<&on_operator>());

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "src/base/format.h"
+#include "src/paging/dispatch.h"
 #include "stepwell/log.h"
 #include "stepwell/zero.h"
 
@@ -103,6 +104,7 @@ Service::Service(const Config& config)
 }
 
 Result<std::shared_ptr<Service>> Service::open(const Config& config) {
+  paging::link_interception();
   if (config.stepwell.device == "cuda") {
     return Status(
         StatusCode::kUnsupported,

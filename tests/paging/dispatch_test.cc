@@ -72,7 +72,8 @@ TEST_F(DispatchTest, PureViewsDoNotFault) {
   const torch::Tensor b = paged(torch::randn({64, 64}), service, "b");
   (void)b.sum();
   ASSERT_EQ(state_of(a), PageState::kAbsent);
-  (void)a.t().view({-1}).slice(0, 1, 9).unsqueeze(0).detach();
+  (void)a.view({-1}).slice(0, 1, 9).unsqueeze(0).detach();
+  (void)a.t().select(0, 3).expand({2, 64});
   EXPECT_EQ(state_of(a), PageState::kAbsent);
 }
 
