@@ -92,13 +92,19 @@ struct Config {
   ZeroConfig zero;
   AioConfig aio;
   StepwellConfig stepwell;
+  /// What was accepted without effect and why, and what "auto" became: "key: reason" each. Print
+  /// them.
+  std::vector<std::string> notes;
 
   /// Parses JSON text (comments and trailing commas allowed). `world_size` is the number of
-  /// data-parallel ranks.
+  /// data-parallel ranks. Reports up to ten independent errors at once. kInvalidArgument: wrong
+  /// input; kUnsupported: right for DeepSpeed, but not in this version. Never throws.
   static Result<Config> parse(const std::string& text, std::uint64_t world_size = 1);
-  /// Reads and parses a file.
+  /// Reads and parses a file. kNotFound: there is none of that name; kIo: it cannot be read.
   static Result<Config> load(const std::string& path, std::uint64_t world_size = 1);
-  /// The resolved configuration as JSON, every key of the table with its value in force.
+  /// The resolved configuration as JSON, every key that has an effect with its value in force;
+  /// `optimizer` only when there is one. parse() of it, with the same `world_size`, gives this
+  /// configuration again.
   std::string to_json() const;
 };
 
