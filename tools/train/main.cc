@@ -1,0 +1,151 @@
+// The program `stepwell`: train, doctor, config.
+#include <cstdio>
+#include <exception>
+#include <string>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include "stepwell/config.h"
+#include "stepwell/status.h"
+#include "tools/train/doctor.h"
+#include "tools/train/options.h"
+#include "tools/train/train_run.h"
+
+namespace stepwell::train {
+namespace {
+
+void add_train_inputs(CLI::App& command, TrainOptions& options) {
+  command.add_option("--config", options.config_path, "JSON configuration, as for DeepSpeed")
+      ->required()
+      ->type_name("FILE");
+  command
+      .add_option("--data",
+                  options.data_path,
+                  "Text to learn, a token a byte; its last tenth measures. Without it: generated "
+                  "sums")
+      ->type_name("FILE");
+  command.add_option("--log", options.log_path, "Write a JSON object a step, and the summary")
+      ->type_name("FILE.jsonl");
+  command.add_flag("--json", options.json, "Summary as JSON on standard output");
+  command.add_flag("--quiet", options.quiet, "No progress, only warnings and the summary");
+}
+
+void add_train_schedule(CLI::App& command, TrainOptions& options) {
+  command.add_option("--steps", options.steps, "Optimizer steps")
+      ->capture_default_str()
+      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 40));
+  command.add_option("--lr", options.lr, "Peak learning rate instead of the configuration's")
+      ->check(CLI::PositiveNumber);
+  command
+      .add_option(
+          "--warmup-steps", options.warmup_steps, "Linear warm-up; then a cosine down to a tenth")
+      ->capture_default_str();
+  command.add_option("--seed", options.seed, "Of weights and batches")->capture_default_str();
+  command.add_option("--eval-every", options.eval_every, "Measure the held-out loss each N steps")
+      ->type_name("N");
+  command.add_option("--eval-windows", options.eval_windows, "Held-out windows measured")
+      ->capture_default_str()
+      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 32));
+  command.add_flag("--require-below-bigram",
+                   options.require_below_bigram,
+                   "Exit with 3 unless the held-out loss ends below the bigram baseline");
+}
+
+void add_train_machine(CLI::App& command, TrainOptions& options) {
+  ModelShape& model = options.model;
+  const auto at_least_one = CLI::Range(std::int64_t{1}, std::int64_t{1} << 24);
+  command.add_option("--layers", model.layers, "Blocks")
+      ->capture_default_str()
+      ->check(at_least_one);
+  command.add_option("--width", model.width, "Of the residual stream")
+      ->capture_default_str()
+      ->check(at_least_one);
+  command.add_option("--heads", model.heads, "Of attention; divides the width")
+      ->capture_default_str()
+      ->check(at_least_one);
+  command.add_option("--context", model.context, "Bytes a window")
+      ->capture_default_str()
+      ->check(at_least_one);
+  command
+      .add_option("--nvme-path",
+                  options.nvme_path,
+                  "Swap folder instead of the configuration's; made when only its last part is "
+                  "missing")
+      ->type_name("DIR");
+  const auto size = CLI::AsSizeValue(/*kb_is_1000=*/true);
+  command.add_option("--device-bytes", options.device_bytes, "Budget of the device tier: 8MiB")
+      ->transform(size)
+      ->type_name("SIZE");
+  command.add_option("--host-bytes", options.host_bytes, "Budget of the host tier: 64MiB")
+      ->transform(size)
+      ->type_name("SIZE");
+  command.add_option("--threads", options.threads, "Threads of operators; 0: LibTorch decides")
+      ->check(CLI::Range(0, 4096));
+}
+
+int print_config(const std::string& path) {
+  const Result<Config> config = Config::load(path);
+  if (!config.ok()) {
+    fmt::print(stderr, "stepwell: {}\n", config.status().to_string());
+    return kExitUsage;
+  }
+  fmt::print("{}\n", config.value().to_json());
+  for (const std::string& note : config.value().notes) {
+    fmt::print(stderr, "note: {}\n", note);
+  }
+  return kExitOk;
+}
+
+int run(int argc, char** argv) {
+  CLI::App app("Training with more model than the fast memory holds.");
+  app.name("stepwell");
+  app.set_version_flag("--version", std::string("stepwell ") + STEPWELL_VERSION);
+  app.require_subcommand(1);
+
+  TrainOptions train;
+  CLI::App& train_command = *app.add_subcommand("train", "Train a small decoder on a text");
+  add_train_inputs(train_command, train);
+  add_train_schedule(train_command, train);
+  add_train_machine(train_command, train);
+  train_command.footer(
+      "Exit status: 0 done; 1 failed while running; 2 wrong command line, configuration or file;\n"
+      "3 --require-below-bigram does not hold; 130, 143 ended by SIGINT, SIGTERM.");
+
+  DoctorOptions doctor;
+  CLI::App& doctor_command = *app.add_subcommand("doctor", "What of this machine can be used");
+  doctor_command.add_option("--path", doctor.folder, "Folder to judge for swap")
+      ->capture_default_str()
+      ->type_name("DIR");
+
+  std::string config_path;
+  CLI::App& config_command =
+      *app.add_subcommand("config", "Check a configuration and print what it means");
+  config_command.add_option("file", config_path, "JSON configuration")->required();
+
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success)) {
+      return app.exit(error);
+    }
+    fmt::print(stderr, "stepwell: {} (--help tells what there is)\n", error.what());
+    return kExitUsage;
+  }
+  if (train_command.parsed()) {
+    return run_train(train);
+  }
+  return doctor_command.parsed() ? run_doctor(doctor) : print_config(config_path);
+}
+
+}  // namespace
+}  // namespace stepwell::train
+
+int main(int argc, char** argv) {
+  try {
+    return stepwell::train::run(argc, argv);
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "stepwell: {}\n", error.what());
+    return stepwell::train::kExitFailure;
+  }
+}

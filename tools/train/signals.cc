@@ -1,0 +1,82 @@
+#include "tools/train/signals.h"
+
+#include <array>
+#include <atomic>
+#include <climits>
+#include <csignal>
+#include <cstring>
+#include <string_view>
+
+#include <unistd.h>
+
+namespace stepwell::train {
+namespace {
+
+/// A path that a signal handler may read: no allocation, published by one flag.
+class HandlerPath {
+ public:
+  void set(const std::string& path) {
+    ready_ = false;
+    if (path.size() < bytes_.size()) {
+      std::memcpy(bytes_.data(), path.c_str(), path.size() + 1);
+      ready_ = true;
+    }
+  }
+  const char* get() const { return ready_ ? bytes_.data() : nullptr; }
+
+ private:
+  std::array<char, PATH_MAX> bytes_{};
+  std::atomic<bool> ready_{false};
+};
+
+// A handler has no argument to carry state in: this is the one place with statics.
+std::atomic<int> stop{0};
+HandlerPath file;
+HandlerPath folder;
+
+static_assert(std::atomic<int>::is_always_lock_free && std::atomic<bool>::is_always_lock_free);
+
+void say(std::string_view text) {
+  // Nothing can be done about a message that cannot be written.
+  [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, text.data(), text.size());
+}
+
+void on_signal(int number) {
+  int none = 0;
+  if (stop.compare_exchange_strong(none, number)) {
+    say("\nstepwell: ending after this step; once more to end at once\n");
+    return;
+  }
+  if (file.get() != nullptr) {
+    ::unlink(file.get());
+  }
+  if (folder.get() != nullptr) {
+    ::rmdir(folder.get());
+  }
+  ::_exit(128 + number);
+}
+
+}  // namespace
+
+void install_signal_handlers() {
+  struct sigaction action {};
+  action.sa_handler = on_signal;
+  action.sa_flags = SA_RESTART;
+  sigemptyset(&action.sa_mask);
+  sigaction(SIGINT, &action, nullptr);
+  sigaction(SIGTERM, &action, nullptr);
+}
+
+int stop_signal() {
+  return stop;
+}
+
+void remove_file_at_once(const std::string& path) {
+  file.set(path);
+}
+
+void remove_folder_at_once(const std::string& path) {
+  folder.set(path);
+}
+
+}  // namespace stepwell::train

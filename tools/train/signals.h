@@ -1,0 +1,20 @@
+// Ctrl-C and SIGTERM: the first asks the run to end after the current step, the second ends the
+// process at once, taking what was registered here with it.
+#pragma once
+
+#include <string>
+
+namespace stepwell::train {
+
+/// Handles SIGINT and SIGTERM from now on. Call once.
+void install_signal_handlers();
+
+/// The signal that asked to stop, or 0. Thread-safe.
+int stop_signal();
+
+/// A file that a second signal removes before it ends the process; the last call counts.
+void remove_file_at_once(const std::string& path);
+/// The same for a folder, removed after the file and only when empty.
+void remove_folder_at_once(const std::string& path);
+
+}  // namespace stepwell::train
