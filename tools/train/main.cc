@@ -15,6 +15,11 @@
 namespace stepwell::train {
 namespace {
 
+/// A whole number from `least` on; the description of the check would only clutter the help.
+CLI::Validator at_least(std::uint64_t least) {
+  return CLI::Range(least, std::uint64_t{1} << 40).description("");
+}
+
 void add_train_inputs(CLI::App& command, TrainOptions& options) {
   command.add_option("--config", options.config_path, "JSON configuration, as for DeepSpeed")
       ->required()
@@ -34,9 +39,9 @@ void add_train_inputs(CLI::App& command, TrainOptions& options) {
 void add_train_schedule(CLI::App& command, TrainOptions& options) {
   command.add_option("--steps", options.steps, "Optimizer steps")
       ->capture_default_str()
-      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 40));
+      ->check(at_least(1));
   command.add_option("--lr", options.lr, "Peak learning rate instead of the configuration's")
-      ->check(CLI::PositiveNumber);
+      ->check(CLI::Validator(CLI::PositiveNumber).description(""));
   command
       .add_option(
           "--warmup-steps", options.warmup_steps, "Linear warm-up; then a cosine down to a tenth")
@@ -46,7 +51,7 @@ void add_train_schedule(CLI::App& command, TrainOptions& options) {
       ->type_name("N");
   command.add_option("--eval-windows", options.eval_windows, "Held-out windows measured")
       ->capture_default_str()
-      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 32));
+      ->check(at_least(1));
   command.add_flag("--require-below-bigram",
                    options.require_below_bigram,
                    "Exit with 3 unless the held-out loss ends below the bigram baseline");
@@ -54,26 +59,23 @@ void add_train_schedule(CLI::App& command, TrainOptions& options) {
 
 void add_train_machine(CLI::App& command, TrainOptions& options) {
   ModelShape& model = options.model;
-  const auto at_least_one = CLI::Range(std::int64_t{1}, std::int64_t{1} << 24);
-  command.add_option("--layers", model.layers, "Blocks")
-      ->capture_default_str()
-      ->check(at_least_one);
+  command.add_option("--layers", model.layers, "Blocks")->capture_default_str()->check(at_least(1));
   command.add_option("--width", model.width, "Of the residual stream")
       ->capture_default_str()
-      ->check(at_least_one);
+      ->check(at_least(1));
   command.add_option("--heads", model.heads, "Of attention; divides the width")
       ->capture_default_str()
-      ->check(at_least_one);
+      ->check(at_least(1));
   command.add_option("--context", model.context, "Bytes a window")
       ->capture_default_str()
-      ->check(at_least_one);
+      ->check(at_least(1));
   command
       .add_option("--nvme-path",
                   options.nvme_path,
                   "Swap folder instead of the configuration's; made when only its last part is "
                   "missing")
       ->type_name("DIR");
-  const auto size = CLI::AsSizeValue(/*kb_is_1000=*/true);
+  const auto size = CLI::AsSizeValue(/*kb_is_1000=*/true).description("");
   command.add_option("--device-bytes", options.device_bytes, "Budget of the device tier: 8MiB")
       ->transform(size)
       ->type_name("SIZE");
@@ -81,7 +83,8 @@ void add_train_machine(CLI::App& command, TrainOptions& options) {
       ->transform(size)
       ->type_name("SIZE");
   command.add_option("--threads", options.threads, "Threads of operators; 0: LibTorch decides")
-      ->check(CLI::Range(0, 4096));
+      ->type_name("N")
+      ->check(at_least(0));
 }
 
 int print_config(const std::string& path) {
@@ -97,11 +100,15 @@ int print_config(const std::string& path) {
   return kExitOk;
 }
 
+int usage_error(const std::string& message) {
+  fmt::print(stderr, "stepwell: {} (--help tells what there is)\n", message);
+  return kExitUsage;
+}
+
 int run(int argc, char** argv) {
   CLI::App app("Training with more model than the fast memory holds.");
   app.name("stepwell");
   app.set_version_flag("--version", std::string("stepwell ") + STEPWELL_VERSION);
-  app.require_subcommand(1);
 
   TrainOptions train;
   CLI::App& train_command = *app.add_subcommand("train", "Train a small decoder on a text");
@@ -129,13 +136,18 @@ int run(int argc, char** argv) {
     if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success)) {
       return app.exit(error);
     }
-    fmt::print(stderr, "stepwell: {} (--help tells what there is)\n", error.what());
-    return kExitUsage;
+    return usage_error(error.what());
   }
   if (train_command.parsed()) {
     return run_train(train);
   }
-  return doctor_command.parsed() ? run_doctor(doctor) : print_config(config_path);
+  if (doctor_command.parsed()) {
+    return run_doctor(doctor);
+  }
+  if (config_command.parsed()) {
+    return print_config(config_path);
+  }
+  return usage_error("a command is needed: train, doctor or config");
 }
 
 }  // namespace

@@ -36,14 +36,14 @@ std::string moved_text(const Totals& totals) {
 std::string loss_text(const Summary& summary) {
   return fmt::format(
       "loss     {:.4f} in training (mean of the last {} steps), {:.4f} held out ({} windows)\n"
-      "bigram   {:.4f}: the held-out loss is {} it by {:.4f} nats a byte\n",
+      "bigram   {:.4f}: the held-out loss is {:.4f} nats a byte {} it\n",
       summary.train_loss,
       summary.train_loss_steps,
       summary.eval_loss,
       summary.eval_windows,
       summary.bigram_loss,
-      summary.below_bigram() ? "below" : "NOT below",
-      std::abs(summary.bigram_loss - summary.eval_loss));
+      std::abs(summary.bigram_loss - summary.eval_loss),
+      summary.below_bigram() ? "below" : "above");
 }
 
 }  // namespace
