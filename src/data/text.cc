@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstdio>
+#include <cstring>
 #include <filesystem>
 #include <memory>
 #include <string_view>
@@ -44,13 +45,8 @@ Result<std::vector<std::uint8_t>> read_file(const std::string& path) {
 }
 
 void clean(std::vector<std::uint8_t>& bytes) {
-  const auto is_same = [](std::uint8_t byte, char character) {
-    return byte == static_cast<std::uint8_t>(character);
-  };
   if (bytes.size() >= kByteOrderMark.size() &&
-      std::equal(kByteOrderMark.begin(), kByteOrderMark.end(), bytes.begin(), [&](char c, auto b) {
-        return is_same(b, c);
-      })) {
+      std::memcmp(bytes.data(), kByteOrderMark.data(), kByteOrderMark.size()) == 0) {
     bytes.erase(bytes.begin(), bytes.begin() + kByteOrderMark.size());
   }
   std::erase(bytes, static_cast<std::uint8_t>('\r'));
@@ -58,26 +54,27 @@ void clean(std::vector<std::uint8_t>& bytes) {
 
 }  // namespace
 
-Result<Text> load_text(const std::string& path, std::uint64_t window_bytes) {
-  Result<std::vector<std::uint8_t>> read = read_file(path);
-  STEPWELL_RETURN_IF_ERROR(read.status());
-  std::vector<std::uint8_t> bytes = std::move(read).value();
-  clean(bytes);
-  const std::uint64_t size_bytes = bytes.size();
-  Text text = split(std::move(bytes));
-  if (std::min(text.train.size(), text.held_out.size()) < window_bytes) {
-    return Status(StatusCode::kInvalidArgument,
-                  concat("text ",
-                         path,
-                         " has ",
-                         size_bytes,
-                         " bytes; its last tenth must hold a window of ",
-                         window_bytes,
-                         " bytes, which takes about ",
-                         10 * window_bytes,
-                         ": give a longer text or a shorter context"));
+Result<Text> load_text(const std::string& path) {
+  Result<std::vector<std::uint8_t>> bytes = read_file(path);
+  STEPWELL_RETURN_IF_ERROR(bytes.status());
+  clean(bytes.value());
+  return split(std::move(bytes).value());
+}
+
+Status check_length(const Text& text, const std::string& name, std::uint64_t window_bytes) {
+  if (std::min(text.train.size(), text.held_out.size()) >= window_bytes) {
+    return {};
   }
-  return text;
+  return {StatusCode::kInvalidArgument,
+          concat("text ",
+                 name,
+                 " has ",
+                 text.train.size() + text.held_out.size(),
+                 " bytes; its last tenth must hold a window of ",
+                 window_bytes,
+                 " bytes, which takes about ",
+                 10 * window_bytes,
+                 ": give a longer text or a shorter context")};
 }
 
 Text make_sums(std::uint64_t seed, std::uint64_t size_bytes) {

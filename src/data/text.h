@@ -15,10 +15,13 @@ struct Text {
   std::vector<std::uint8_t> held_out;
 };
 
-/// Reads a file; a byte order mark and carriage returns are dropped. Each part must hold at least
-/// one window of `window_bytes`. kNotFound, kPermissionDenied, kIo, and kInvalidArgument (not a
-/// file, empty, too short) with the sizes.
-Result<Text> load_text(const std::string& path, std::uint64_t window_bytes);
+/// Reads a file; a byte order mark and carriage returns are dropped. kNotFound, kPermissionDenied,
+/// kIo, and kInvalidArgument when it is a folder.
+Result<Text> load_text(const std::string& path);
+
+/// kInvalidArgument, with the sizes, unless both parts of the text called `name` hold at least one
+/// window of `window_bytes`.
+Status check_length(const Text& text, const std::string& name, std::uint64_t window_bytes);
 
 /// About `size_bytes` of lines like "27+8=35", the same for the same seed: something to learn where
 /// there is no text at hand.

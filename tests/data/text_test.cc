@@ -26,7 +26,7 @@ class TextTest : public testing::Test {
 };
 
 TEST_F(TextTest, KeepsTheLastTenthForMeasuring) {
-  const Result<Text> text = load_text(write("abcdefghijklmnopqrst"), 2);
+  const Result<Text> text = load_text(write("abcdefghijklmnopqrst"));
   ASSERT_TRUE(text.ok()) << text.status().to_string();
   const Text& read = text.value();
   EXPECT_EQ(std::string(read.train.begin(), read.train.end()), "abcdefghijklmnopqr");
@@ -34,35 +34,42 @@ TEST_F(TextTest, KeepsTheLastTenthForMeasuring) {
 }
 
 TEST_F(TextTest, DropsByteOrderMarkAndCarriageReturns) {
-  const Result<Text> text = load_text(write("\xEF\xBB\xBF"
-                                            "a\r\nb\r\nc\r\nd\r\ne\r\n"),
-                                      1);
+  const Result<Text> text =
+      load_text(write("\xEF\xBB\xBF"
+                      "a\r\nb\r\nc\r\nd\r\ne\r\n"));
   ASSERT_TRUE(text.ok()) << text.status().to_string();
   const Text& read = text.value();
   EXPECT_EQ(std::string(read.train.begin(), read.train.end()), "a\nb\nc\nd\ne");
 }
 
 TEST_F(TextTest, NamesAMissingFile) {
-  const Status status = load_text(folder_.file("none.txt"), 8).status();
+  const Status status = load_text(folder_.file("none.txt")).status();
   EXPECT_EQ(status.code(), StatusCode::kNotFound);
   EXPECT_THAT(status.message(), HasSubstr("none.txt"));
 }
 
 TEST_F(TextTest, RefusesAFolder) {
-  const Status status = load_text(folder_.path().string(), 8).status();
+  const Status status = load_text(folder_.path().string()).status();
   EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
   EXPECT_THAT(status.message(), HasSubstr("is a folder"));
 }
 
-TEST_F(TextTest, SaysHowLongATextMustBe) {
-  const Status empty = load_text(write(""), 129).status();
-  EXPECT_EQ(empty.code(), StatusCode::kInvalidArgument);
-  EXPECT_THAT(empty.message(), HasSubstr("has 0 bytes"));
-  const Status small = load_text(write(std::string(1000, 'x')), 129).status();
-  EXPECT_EQ(small.code(), StatusCode::kInvalidArgument);
-  EXPECT_THAT(small.message(), HasSubstr("has 1000 bytes"));
-  EXPECT_THAT(small.message(), HasSubstr("about 1290"));
-  EXPECT_THAT(small.message(), HasSubstr("shorter context"));
+TEST_F(TextTest, MayBeEmpty) {
+  const Result<Text> text = load_text(write(""));
+  ASSERT_TRUE(text.ok()) << text.status().to_string();
+  EXPECT_THAT(check_length(text.value(), "empty", 1).message(), HasSubstr("has 0 bytes"));
+}
+
+TEST(TextLength, SaysHowLongATextMustBe) {
+  Text text;
+  text.train.resize(900);
+  text.held_out.resize(100);
+  EXPECT_TRUE(check_length(text, "novel.txt", 100).ok());
+  const Status status = check_length(text, "novel.txt", 129);
+  EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
+  for (const char* part : {"novel.txt", "has 1000 bytes", "about 1290", "shorter context"}) {
+    EXPECT_THAT(status.message(), HasSubstr(part));
+  }
 }
 
 TEST(Sums, AreRightAndTheSameForTheSameSeed) {

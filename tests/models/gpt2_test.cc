@@ -67,7 +67,7 @@ TEST(Gpt2, DrawsWeightsAsDocumented) {
 
 TEST(Gpt2, DoesNotSeeTheFuture) {
   const torch::NoGradGuard no_grad;
-  const Gpt2 model = make_model();
+  Gpt2 model = make_model();
   const torch::Tensor tokens = tokens_of(2, 10);
   torch::Tensor changed = tokens.clone();
   changed.index_put_({torch::indexing::Slice(), 6}, 1);
@@ -80,7 +80,7 @@ TEST(Gpt2, DoesNotSeeTheFuture) {
 }
 
 TEST(Gpt2, UsesTheTokenEmbeddingAsItsHead) {
-  const Gpt2 model = make_model();
+  Gpt2 model = make_model();
   const auto parameters = model->named_parameters();
   model->forward(tokens_of(1, 4), tokens_of(1, 4)).backward();
   // Tokens 0, 7, 14, 21 are read; the head gives every other row a gradient too.
@@ -90,7 +90,7 @@ TEST(Gpt2, UsesTheTokenEmbeddingAsItsHead) {
 
 TEST(Gpt2, LossIsTheMeanCrossEntropyInNats) {
   const torch::NoGradGuard no_grad;
-  const Gpt2 model = make_model();
+  Gpt2 model = make_model();
   const torch::Tensor tokens = tokens_of(2, 8);
   const torch::Tensor targets = tokens_of(2, 8).add(3).remainder(kSmall.vocabulary);
   const torch::Tensor logits = model->logits(tokens).to(torch::kFloat64);
@@ -104,7 +104,7 @@ TEST(Gpt2, LossIsTheMeanCrossEntropyInNats) {
 
 TEST(Gpt2, GivesFloatLogitsFromBfloat16Parameters) {
   const torch::NoGradGuard no_grad;
-  const Gpt2 model = make_model();
+  Gpt2 model = make_model();
   const torch::Tensor exact = model->logits(tokens_of(1, 6));
   model->to(torch::kBFloat16);
   const torch::Tensor rounded = model->logits(tokens_of(1, 6));
@@ -113,7 +113,7 @@ TEST(Gpt2, GivesFloatLogitsFromBfloat16Parameters) {
 }
 
 TEST(Gpt2, LearnsASequence) {
-  const Gpt2 model = make_model();
+  Gpt2 model = make_model();
   model->train();
   const torch::Tensor tokens = tokens_of(1, 12);
   const torch::Tensor targets = tokens.add(7).remainder(kSmall.vocabulary);

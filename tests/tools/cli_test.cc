@@ -145,7 +145,10 @@ TEST_F(ProgramTest, RefusesWrongCommandLines) {
   expect_usage_error(run(small({"--stepz", "3"})), "--stepz");
   expect_usage_error(run(small({"--steps", "0"})), "--steps");
   expect_usage_error(run(small({"--steps", "-5"})), "--steps");
+  expect_usage_error(run(small({"--seed", "-1"})), "--seed");
+  expect_usage_error(run(small({"--lr", "nan"})), "--lr");
   expect_usage_error(run(small({"--device-bytes", "much"})), "--device-bytes");
+  expect_usage_error(run(small({"--host-bytes", "-3"})), "--host-bytes");
   expect_usage_error(run({"train", "--config", "c.json", "--width", "33", "--heads", "2"}),
                      "--width 33 is not a multiple of --heads 2");
 }
@@ -161,6 +164,7 @@ TEST_F(ProgramTest, RefusesWrongFiles) {
   expect_usage_error(run({"config", "none.json"}), "none.json");
   expect_usage_error(run(small({"--data", "none.txt"})), "none.txt");
   expect_usage_error(run(small({"--data", "short.txt"})), "has 3 bytes");
+  expect_usage_error(run({"train", "--config", "c.json", "--context", "200000"}), "generated sums");
   expect_usage_error(run(small({"--log", "none/log.jsonl"})), "none/log.jsonl");
   expect_usage_error(run(small({"--nvme-path", "none/swap"})), "none does not exist");
   expect_usage_error(run({"train", "--config", "plain.json", "--nvme-path", "swap"}),

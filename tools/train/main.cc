@@ -1,7 +1,12 @@
 // The program `stepwell`: train, doctor, config.
+#include <charconv>
+#include <cmath>
+#include <cstdint>
 #include <cstdio>
 #include <exception>
+#include <limits>
 #include <string>
+#include <system_error>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -15,9 +20,41 @@
 namespace stepwell::train {
 namespace {
 
-/// A whole number from `least` on; the description of the check would only clutter the help.
+/// A whole number from `least` on. CLI11's own conversion would wrap a negative one around.
 CLI::Validator at_least(std::uint64_t least) {
-  return CLI::Range(least, std::uint64_t{1} << 40).description("");
+  return {[least](const std::string& text) {
+            std::uint64_t value = 0;
+            const char* const end = text.data() + text.size();
+            const auto [parsed, error] = std::from_chars(text.data(), end, value);
+            const bool right = error == std::errc() && parsed == end && value >= least &&
+                               value <= std::numeric_limits<std::int32_t>::max();
+            return right
+                       ? std::string()
+                       : fmt::format("'{}' is no whole number from {} to 2147483647", text, least);
+          },
+          ""};
+}
+
+CLI::Validator positive() {
+  return {[](const std::string& text) {
+            double value = 0;
+            const bool right =
+                CLI::detail::lexical_cast(text, value) && std::isfinite(value) && value > 0;
+            return right ? std::string() : fmt::format("'{}' is no number above 0", text);
+          },
+          ""};
+}
+
+/// A number of bytes, with a unit or without.
+CLI::Validator size() {
+  return {[as_size = CLI::AsSizeValue(/*kb_is_1000=*/true)](std::string& text) {
+            const std::string given = text;
+            const bool right = given.find_first_of("-.") == std::string::npos &&
+                               as_size(text).empty() && text != "0";
+            return right ? std::string()
+                         : fmt::format("'{}' is no size like 8388608, 8MiB or 64MiB", given);
+          },
+          ""};
 }
 
 void add_train_inputs(CLI::App& command, TrainOptions& options) {
@@ -41,13 +78,17 @@ void add_train_schedule(CLI::App& command, TrainOptions& options) {
       ->capture_default_str()
       ->check(at_least(1));
   command.add_option("--lr", options.lr, "Peak learning rate instead of the configuration's")
-      ->check(CLI::Validator(CLI::PositiveNumber).description(""));
+      ->check(positive());
   command
       .add_option(
           "--warmup-steps", options.warmup_steps, "Linear warm-up; then a cosine down to a tenth")
-      ->capture_default_str();
-  command.add_option("--seed", options.seed, "Of weights and batches")->capture_default_str();
+      ->capture_default_str()
+      ->check(at_least(0));
+  command.add_option("--seed", options.seed, "Of weights and batches")
+      ->capture_default_str()
+      ->check(at_least(0));
   command.add_option("--eval-every", options.eval_every, "Measure the held-out loss each N steps")
+      ->check(at_least(0))
       ->type_name("N");
   command.add_option("--eval-windows", options.eval_windows, "Held-out windows measured")
       ->capture_default_str()
@@ -75,12 +116,11 @@ void add_train_machine(CLI::App& command, TrainOptions& options) {
                   "Swap folder instead of the configuration's; made when only its last part is "
                   "missing")
       ->type_name("DIR");
-  const auto size = CLI::AsSizeValue(/*kb_is_1000=*/true).description("");
   command.add_option("--device-bytes", options.device_bytes, "Budget of the device tier: 8MiB")
-      ->transform(size)
+      ->transform(size())
       ->type_name("SIZE");
   command.add_option("--host-bytes", options.host_bytes, "Budget of the host tier: 64MiB")
-      ->transform(size)
+      ->transform(size())
       ->type_name("SIZE");
   command.add_option("--threads", options.threads, "Threads of operators; 0: LibTorch decides")
       ->type_name("N")

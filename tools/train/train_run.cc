@@ -80,18 +80,20 @@ Result<Inputs> prepare(const TrainOptions& options) {
   }
   Result<Config> config = load_config(options);
   STEPWELL_RETURN_IF_ERROR(config.status());
-  Result<data::Text> text =
-      options.data_path.empty()
-          ? Result<data::Text>(data::make_sums(options.seed, kSumsBytes))
-          : data::load_text(options.data_path, static_cast<std::uint64_t>(model.context) + 1);
+  const std::string text_name = options.data_path.empty() ? "generated sums" : options.data_path;
+  Result<data::Text> text = options.data_path.empty()
+                                ? Result<data::Text>(data::make_sums(options.seed, kSumsBytes))
+                                : data::load_text(options.data_path);
   STEPWELL_RETURN_IF_ERROR(text.status());
+  STEPWELL_RETURN_IF_ERROR(
+      data::check_length(text.value(), text_name, static_cast<std::uint64_t>(model.context) + 1));
   Result<RunLog> log = RunLog::open(options.log_path);
   STEPWELL_RETURN_IF_ERROR(log.status());
   Result<SwapFolder> folder = SwapFolder::prepare(config.value());
   STEPWELL_RETURN_IF_ERROR(folder.status());
   return Inputs{.config = std::move(config).value(),
                 .text = std::move(text).value(),
-                .text_name = options.data_path.empty() ? "generated sums" : options.data_path,
+                .text_name = text_name,
                 .log = std::move(log).value(),
                 .folder = std::move(folder).value()};
 }
