@@ -2,6 +2,7 @@
 // what it leaves behind.
 #include <algorithm>
 #include <csignal>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -16,6 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "src/base/format.h"
 #include "stepwell/check.h"
 #include "tests/support/temporary_folder.h"
 
@@ -246,6 +248,18 @@ TEST_F(ProgramTest, ReportsABudgetThatIsTooSmall) {
   const Outcome outcome = run(small({"--steps", "1", "--quiet", "--device-bytes", "8KiB"}));
   EXPECT_EQ(outcome.status, 1) << outcome.err;
   EXPECT_THAT(outcome.err, HasSubstr("budget"));
+  expect_no_swap();
+}
+
+TEST_F(ProgramTest, CleansUpWhenNobodyReadsItsOutput) {
+  // The reader of a pipe goes away after the first line.
+  const std::string command = concat("cd '",
+                                     folder_.path().string(),
+                                     "' && (" STEPWELL_PROGRAM
+                                     " train --config c.json --steps 1000000 --layers 1 --width 32 "
+                                     "2>&1; echo $? > status) | head -n 1 > out");
+  ASSERT_EQ(std::system(command.c_str()), 0);
+  EXPECT_EQ(read("status"), "1\n");
   expect_no_swap();
 }
 

@@ -11,6 +11,7 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include "src/base/format.h"
 #include "stepwell/config.h"
 #include "stepwell/status.h"
 #include "tools/train/doctor.h"
@@ -157,7 +158,7 @@ int run(int argc, char** argv) {
   add_train_machine(train_command, train);
   train_command.footer(
       "Exit status: 0 done; 1 failed while running; 2 wrong command line, configuration or file;\n"
-      "3 --require-below-bigram does not hold; 130, 143 ended by SIGINT, SIGTERM.");
+      "3 --require-below-bigram does not hold; 129, 130, 143 ended by SIGHUP, SIGINT, SIGTERM.");
 
   DoctorOptions doctor;
   CLI::App& doctor_command = *app.add_subcommand("doctor", "What of this machine can be used");
@@ -197,7 +198,8 @@ int main(int argc, char** argv) {
   try {
     return stepwell::train::run(argc, argv);
   } catch (const std::exception& error) {
-    fmt::print(stderr, "stepwell: {}\n", error.what());
+    // Not fmt::print, which throws when standard error is closed.
+    std::fputs(stepwell::concat("stepwell: ", error.what(), '\n').c_str(), stderr);
     return stepwell::train::kExitFailure;
   }
 }

@@ -11,7 +11,7 @@ struct ModelShape {
   std::int64_t layers = 6;
   std::int64_t width = 256;
   std::int64_t heads = 4;
-  std::int64_t context = 128;
+  std::int64_t context = 64;
 };
 
 struct TrainOptions {
@@ -19,7 +19,7 @@ struct TrainOptions {
   std::string data_path;  // empty: generated sums
   std::string log_path;   // empty: no log
   ModelShape model;
-  std::uint64_t steps = 400;
+  std::uint64_t steps = 350;
   std::uint64_t seed = 1;
   std::uint64_t warmup_steps = 20;
   std::uint64_t eval_every = 0;  // steps; 0: only at the end

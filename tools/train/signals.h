@@ -1,12 +1,13 @@
-// Ctrl-C and SIGTERM: the first asks the run to end after the current step, the second ends the
-// process at once, taking what was registered here with it.
+// Ctrl-C, SIGTERM and SIGHUP: the first asks the run to end after the current step, the second ends
+// the process at once, taking what was registered here with it.
 #pragma once
 
 #include <string>
 
 namespace stepwell::train {
 
-/// Handles SIGINT and SIGTERM from now on. Call once.
+/// Handles SIGINT, SIGTERM and SIGHUP from now on, unless they are ignored; a closed pipe becomes
+/// an error of the write. Call once.
 void install_signal_handlers();
 
 /// The signal that asked to stop, or 0. Thread-safe.

@@ -1,6 +1,7 @@
 #include "tools/train/train_run.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 #include <numeric>
 #include <utility>
@@ -224,6 +225,9 @@ int run_train(const TrainOptions& options) {
   const Summary summary = run.train();
   throw_if_error(inputs.value().log.write(summary));
   fmt::print("{}\n", options.json ? summary_json(summary) : summary_text(summary));
+  if (std::fflush(stdout) != 0) {
+    throw Error(Status::from_errno(errno, "writing the summary to standard output"));
+  }
   return exit_status(options, summary);
 }
 
