@@ -354,6 +354,12 @@ torch::Tensor Engine::Impl::read_full(
 }
 
 torch::Tensor Engine::get_full_fp32_param(const std::string& name) {
+  for (const engine::TakenParameter& parameter : impl_->parameters) {
+    if (parameter.name == name && !parameter.trainable) {
+      const torch::NoGradGuard no_grad;
+      return parameter.tensor.detach().to(torch::kFloat32, /*non_blocking=*/false, /*copy=*/true);
+    }
+  }
   return impl_->read_full(name, [&](std::uint32_t index, float* to) {
     return impl_->optimizer->read_weight(index, to);
   });

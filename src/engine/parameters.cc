@@ -107,13 +107,13 @@ c10::Storage converted(const torch::Tensor& original,
                        const std::shared_ptr<Service>& service,
                        const std::string& name,
                        torch::ScalarType type) {
-  const std::uint64_t elements = original.storage().nbytes() / static_cast<std::uint64_t>(original.element_size());
+  const std::uint64_t elements =
+      original.storage().nbytes() / static_cast<std::uint64_t>(original.element_size());
   const std::uint64_t bytes = elements * c10::elementSize(type);
   c10::Storage storage = PagedStorage::create(bytes, service, name, elements).value_or_throw();
   const torch::NoGradGuard no_grad;
   const auto count = static_cast<std::int64_t>(elements);
-  torch::Tensor target = torch::empty({0}, type).set_(storage, 0, {count}, {1});
-  paging::add_paged_key(target);
+  torch::Tensor target = paging::tensor_over(storage, count, type);
   target.copy_(original.detach().as_strided({count}, {1}, 0));
   return storage;
 }

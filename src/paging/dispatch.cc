@@ -7,12 +7,12 @@
 // operator, with everything it is made of, is one use. In backward the operators that take saved
 // weights come here again. Exceptions of a boxed fallback reach the caller, so a fault that fails
 // is an exception at the operator that needed the page.
+#include "src/paging/dispatch.h"
+
 #include <string_view>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
-
-#include "src/paging/dispatch.h"
 
 #include <c10/core/impl/LocalDispatchKeySet.h>
 #include <torch/library.h>

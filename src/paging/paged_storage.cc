@@ -46,14 +46,15 @@ Result<std::unique_ptr<PagedStorage>> PagedStorage::make(std::uint64_t bytes,
                                                          const std::string& name,
                                                          std::uint64_t elements) {
   std::unique_ptr<PagedStorage> made(new PagedStorage(service, bytes));  // NOLINT: private
-  made->home_ =
-      service->grant_persistence(elements, bytes) ? Tier::kDevice : service->parameter_home();
-  const Result<PageId> page = service->pages().create({.name = name,
-                                                       .size_bytes = bytes,
-                                                       .pool = Tier::kDevice,
-                                                       .home = made->home_,
-                                                       .holder = memory::Holder::kParameters},
-                                                      made.get());
+  made->home_ = service->parameter_home();
+  const Result<PageId> page =
+      service->pages().create({.name = name,
+                               .size_bytes = bytes,
+                               .pool = Tier::kDevice,
+                               .home = made->home_,
+                               .holder = memory::Holder::kParameters,
+                               .keep_resident = service->keeps_resident(elements)},
+                              made.get());
   STEPWELL_RETURN_IF_ERROR(page.status());
   made->page_ = page.value();
   made->rename(name);
@@ -150,13 +151,30 @@ Result<c10::Storage> PagedStorage::create(std::uint64_t bytes,
   return storage;
 }
 
-void move_to_storage(torch::Tensor& parameter, const c10::Storage& storage, caffe2::TypeMeta type) {
+namespace {
+
+/// Key set of a tensor over `storage`. A page that never moves needs no interception: its pointer
+/// is always there.
+c10::DispatchKeySet keys_over(const c10::Storage& storage, c10::DispatchKeySet keys) {
   const PagedStorage* paged = PagedStorage::of(storage.unsafeGetStorageImpl());
-  auto keys = parameter.key_set();
-  // A page that never moves needs no interception: its pointer is always there.
-  keys = paged != nullptr && paged->home() != Tier::kDevice ? keys.add(kPagedKey)
+  return paged != nullptr && paged->home() != Tier::kDevice ? keys.add(kPagedKey)
                                                             : keys.remove(kPagedKey);
-  auto impl = c10::make_intrusive<c10::TensorImpl>(c10::Storage(storage), keys, type);
+}
+
+}  // namespace
+
+torch::Tensor tensor_over(const c10::Storage& storage, std::int64_t count, torch::ScalarType type) {
+  auto impl = c10::make_intrusive<c10::TensorImpl>(
+      c10::Storage(storage),
+      keys_over(storage, c10::DispatchKeySet(c10::DispatchKey::CPU)),
+      c10::scalarTypeToTypeMeta(type));
+  impl->set_sizes_contiguous({count});
+  return torch::Tensor(std::move(impl));
+}
+
+void move_to_storage(torch::Tensor& parameter, const c10::Storage& storage, caffe2::TypeMeta type) {
+  auto impl = c10::make_intrusive<c10::TensorImpl>(
+      c10::Storage(storage), keys_over(storage, parameter.key_set()), type);
   impl->set_sizes_and_strides(parameter.sizes(), parameter.strides(), parameter.storage_offset());
   const torch::NoGradGuard no_grad;
   parameter.set_data(torch::Tensor(std::move(impl)));

@@ -79,6 +79,8 @@ class PagedStorage final : public residency::PageClient {
   bool held_ = false;  // a page that never moves stays pinned for good
 };
 
+/// A flat tensor over the first `count` elements of a paged storage.
+torch::Tensor tensor_over(const c10::Storage& storage, std::int64_t count, torch::ScalarType type);
 /// `parameter` becomes a tensor over the same storage whose operators we see. It stays the same
 /// leaf.
 void add_paged_key(torch::Tensor& parameter);

@@ -99,9 +99,7 @@ Service::Service(const Config& config)
       host_budget_(
           std::make_unique<memory::Budget>("host", budget_bytes(config.stepwell.host_bytes))),
       device_pool_(std::make_unique<memory::Pool>(*device_budget_, device_->memory_source())),
-      host_pool_(std::make_unique<memory::Pool>(*host_budget_, *host_source_)) {
-  persistent_bytes_max_ = device_budget_->limit_bytes() / 8;
-}
+      host_pool_(std::make_unique<memory::Pool>(*host_budget_, *host_source_)) {}
 
 Result<std::shared_ptr<Service>> Service::open(const Config& config) {
   paging::link_interception();
@@ -152,17 +150,6 @@ Status Service::open_swap(const Config& config) {
   swap_ = std::move(space).value();
   log_info(swap_->describe());
   return {};
-}
-
-bool Service::grant_persistence(std::uint64_t elements, std::uint64_t bytes) {
-  const std::lock_guard lock(persistence_mutex_);
-  const std::uint64_t block = align_up(bytes, memory::kBlockAlignment);
-  if (elements > persistence_threshold_elements_ ||
-      persistent_bytes_ + block > persistent_bytes_max_) {
-    return false;
-  }
-  persistent_bytes_ += block;
-  return true;
 }
 
 Status Service::reserve_swap(std::uint64_t bytes) {

@@ -30,9 +30,11 @@ class Service {
   std::uint64_t id() const { return id_; }
   /// Where parameters live when not in use.
   Tier parameter_home() const { return parameter_home_; }
-  /// Whether a parameter of `bytes` stays resident because it is small: at most the persistence
-  /// threshold, and all of them together at most an eighth of the arena. Counts what it grants.
-  bool grant_persistence(std::uint64_t elements, std::uint64_t bytes);
+  /// Whether a parameter stays resident while room allows because it is small: at most the
+  /// persistence threshold.
+  bool keeps_resident(std::uint64_t elements) const {
+    return elements <= persistence_threshold_elements_;
+  }
   /// Makes sure that the swap space has room for `bytes` in all; ok without NVMe.
   Status reserve_swap(std::uint64_t bytes);
   MemoryReport memory_report() const;
@@ -45,9 +47,6 @@ class Service {
   std::uint64_t id_;
   Tier parameter_home_ = Tier::kDevice;
   std::uint64_t persistence_threshold_elements_ = 0;
-  std::uint64_t persistent_bytes_ = 0;
-  std::uint64_t persistent_bytes_max_ = 0;
-  std::mutex persistence_mutex_;
   std::unique_ptr<device::Device> device_;
   std::unique_ptr<memory::Source> host_source_;
   std::unique_ptr<memory::Budget> device_budget_;

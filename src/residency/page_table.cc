@@ -361,7 +361,7 @@ Page* PageTable::choose_victim(Tier pool) {
     if (candidate.pins > 0 || candidate.options.pool != pool) {
       continue;
     }
-    const std::uint64_t distance = tracker_.distance(id);
+    const std::uint64_t distance = candidate.options.keep_resident ? 0 : tracker_.distance(id);
     const bool better =
         best == nullptr || distance > best_distance ||
         (distance == best_distance &&

@@ -33,7 +33,8 @@ void PageTable::make_plan(StepKind kind) {
         {.size_bytes =
              known->alive ? align_up(known->options.size_bytes, memory::kBlockAlignment) : 0,
          .pool = known->options.pool,
-         .movable = known->alive && known->movable()});
+         .movable = known->alive && known->movable(),
+         .keep_resident = known->options.keep_resident});
   }
   // Staging and what other holders took is not the planner's to give.
   const auto plannable = [](const memory::Pool& pool) {

@@ -106,7 +106,11 @@ class Simulation {
     }
   }
 
+  /// Absolute position of the next use after `now`. A page that is to be kept is always used next.
   std::uint64_t next_after(PageId page, std::uint64_t now) const {
+    if (facts_[page.value].keep_resident) {
+      return 0;
+    }
     const std::uint64_t distance = index_.distance(page, (now + 1) % length_);
     return distance == kNever ? kNever - 1 : now + 1 + distance;
   }

@@ -20,6 +20,7 @@ struct PageFacts {
   std::uint64_t size_bytes = 0;  // as accounted in its pool (rounded up to whole blocks)
   Tier pool = Tier::kDevice;     // where operators use it; budgets are per pool
   bool movable = false;          // false: always resident, counted as such
+  bool keep_resident = false;    // dropped by no plan
 };
 
 struct PlanInputs {

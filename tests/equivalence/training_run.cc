@@ -131,7 +131,10 @@ void plain_adam(const OptimizerConfig& adam,
   }
   m.copy_(m * scalar(adam.beta1) + g * scalar(1.0 - adam.beta1));
   v.copy_(v * scalar(adam.beta2) + (g * scalar(1.0 - adam.beta2)) * g);
-  const torch::Tensor denominator = v.sqrt() / bias2_sqrt + scalar(adam.eps);
+  // A root taken in double and rounded once is the correctly rounded one; torch's own in float may
+  // be a bit off.
+  const torch::Tensor root = v.to(torch::kFloat64).sqrt().to(torch::kFloat32);
+  const torch::Tensor denominator = root / bias2_sqrt + scalar(adam.eps);
   const float decay = decoupled ? scalar(1.0 - adam.lr * adam.weight_decay) : 1.0F;
   p.copy_(p * decay - (m / denominator) * step_size);
 }

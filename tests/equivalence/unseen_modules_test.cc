@@ -183,8 +183,9 @@ TEST(UnseenModules, TorchScriptModuleLoadedFromAFile) {
   {
     torch::manual_seed(3);
     torch::jit::Module made("made");
-    made.register_parameter("w", torch::randn({kWidth, kWidth}) * 0.1, false);
-    made.register_parameter("b", torch::randn({kWidth}), false);
+    made.register_parameter(
+        "w", (torch::randn({kWidth, kWidth}) * 0.1).set_requires_grad(true), false);
+    made.register_parameter("b", torch::randn({kWidth}).set_requires_grad(true), false);
     made.define(kScript);
     made.save(file);
   }
