@@ -75,7 +75,7 @@ MoveStart Mover::fetch_from_swap(Page& page) {
     Result<memory::Block> staging =
         options_.host_pool->allocate(page.options.size_bytes, memory::Holder::kStaging);
     if (!staging.ok()) {
-      return MoveStart::kNoRoom;
+      return MoveStart::kNoHostRoom;
     }
     page.staging = std::move(staging).value();
   }
@@ -115,7 +115,7 @@ MoveStart Mover::write_back(Page& page) {
     Result<memory::Block> home =
         options_.host_pool->allocate(page.options.size_bytes, page.options.holder);
     if (!home.ok()) {
-      return MoveStart::kNoRoom;
+      return MoveStart::kNoHostRoom;
     }
     page.home_block = std::move(home).value();
   }
@@ -139,7 +139,7 @@ MoveStart Mover::write_to_swap(Page& page) {
   Result<memory::Block> staging =
       options_.host_pool->allocate(page.options.size_bytes, memory::Holder::kStaging);
   if (!staging.ok()) {
-    return MoveStart::kNoRoom;
+    return MoveStart::kNoHostRoom;
   }
   page.staging = std::move(staging).value();
   page.transfer.data = page.staging.data();
@@ -156,7 +156,7 @@ void Mover::on_written(swap::Transfer& transfer, const Status& status) noexcept 
 MoveStart Mover::take_away(Page& page) {
   if (page.options.home == Tier::kHost && stream_ == nullptr) {
     if (!options_.host_pool->adopt(page.block, page.options.holder).ok()) {
-      return MoveStart::kNoRoom;
+      return MoveStart::kNoHostRoom;
     }
     page.home_block = std::move(page.block);
     stats_.device_to_host_bytes += page.options.size_bytes;

@@ -15,9 +15,10 @@ namespace stepwell::residency {
 
 /// How a movement began.
 enum class MoveStart : std::uint8_t {
-  kDone,     // finished already, nothing in flight
-  kStarted,  // the callback tells when it is finished
-  kNoRoom,   // the memory that it needs on the way or at the end is taken; nothing has changed
+  kDone,        // finished already, nothing in flight
+  kStarted,     // the callback tells when it is finished
+  kNoRoom,      // the place of use has no room; nothing has changed
+  kNoHostRoom,  // the host has no room for a block on the way (or at home); nothing has changed
 };
 
 /// Counters since construction. Bytes of finished movements.

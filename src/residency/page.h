@@ -30,8 +30,8 @@ struct PageOptions {
   Tier pool = Tier::kDevice;     // where operators use it: device or host
   Tier home = Tier::kDevice;     // where it goes when not in use; equal to `pool`: always resident
   memory::Holder holder = memory::Holder::kParameters;
-  bool keep_resident = false;      // makes room only when nothing else can
-  bool zero_fill = false;  // first use of a page never written finds zeros instead of anything
+  bool keep_resident = false;  // makes room only when nothing else can
+  bool zero_fill = false;      // first use of a page never written finds zeros instead of anything
 };
 
 /// States of a page. Transitions (see page_table.cc):

@@ -40,6 +40,7 @@ const char* to_string(PageState state) {
 struct PageTable::Waiting {
   bool complete = true;
   const Page* no_room_for = nullptr;  // first page that found no room
+  Tier short_tier = Tier::kDevice;    // where it found none
   const Page* waits_for = nullptr;    // first page that is on its way
   std::uint32_t missing = 0;          // pages that were not there at first sight
 };
@@ -63,8 +64,8 @@ PageTable::~PageTable() {
   }
 }
 
-memory::Pool& PageTable::pool_of(const Page& page) const {
-  return page.options.pool == Tier::kDevice ? *options_.device_pool : *options_.host_pool;
+memory::Pool& PageTable::pool_of(Tier tier) const {
+  return tier == Tier::kDevice ? *options_.device_pool : *options_.host_pool;
 }
 
 Result<PageId> PageTable::create(const PageOptions& options, PageClient* client) {
@@ -248,9 +249,12 @@ void PageTable::materialise(Page& wanted, Access access, Waiting& waiting) {
   }
   const bool fill = wanted.state == PageState::kEmpty && wanted.options.zero_fill;
   const MoveStart start = fetch ? mover_->fetch(wanted) : mover_->place(wanted);
-  if (start == MoveStart::kNoRoom) {
+  if (start == MoveStart::kNoRoom || start == MoveStart::kNoHostRoom) {
     ++waiting.missing;
-    waiting.no_room_for = waiting.no_room_for == nullptr ? &wanted : waiting.no_room_for;
+    if (waiting.no_room_for == nullptr) {
+      waiting.no_room_for = &wanted;
+      waiting.short_tier = start == MoveStart::kNoRoom ? wanted.options.pool : Tier::kHost;
+    }
     return;
   }
   if (start == MoveStart::kStarted) {
@@ -283,11 +287,11 @@ Status PageTable::resolve_shortage(Lock& lock,
       return std::exchange(write_error_, Status());
     }
     starving_ = true;
-    if (make_room(*waiting.no_room_for)) {
+    if (make_room(waiting.short_tier, waiting.no_room_for->options.size_bytes)) {
       return {};
     }
     if (in_flight_ == 0 && operator_holds_ == 0) {
-      return budget_error(*waiting.no_room_for, uses);
+      return budget_error(waiting, uses);
     }
   } else if (waiting.waits_for == nullptr) {
     return {};
@@ -296,26 +300,26 @@ Status PageTable::resolve_shortage(Lock& lock,
   return {};
 }
 
-/// Drops or begins to write pages until `wanted` has room or will have it. True when trying again
-/// is worthwhile now.
-bool PageTable::make_room(const Page& wanted) {
-  const Tier pool = wanted.options.pool;
+/// Drops or begins to write pages until `tier` has room for `bytes` or will have it. True when
+/// trying again is worthwhile now.
+bool PageTable::make_room(Tier tier, std::uint64_t bytes) {
   std::uint64_t coming = 0;
   for (const auto& other : pages_) {
     if (other->state == PageState::kWriting && other->drop_when_written &&
-        other->options.pool == pool) {
+        other->options.pool == tier) {
       coming += other->block.capacity_bytes();
     }
   }
-  const std::uint64_t needed = align_up(wanted.options.size_bytes, memory::kBlockAlignment);
+  const std::uint64_t needed = align_up(bytes, memory::kBlockAlignment);
   bool freed = false;
-  while (pool_of(wanted).room_bytes() + coming < needed) {
-    Page* victim = choose_victim(pool);
+  while (pool_of(tier).room_bytes() + coming < needed) {
+    Page* victim = choose_victim(tier);
     if (victim == nullptr) {
       break;
     }
     if (!evict(*victim)) {
-      break;
+      // On its way out, or at home, it needs a block of the host; there pages go out without one.
+      return freed || (tier != Tier::kHost && make_room(Tier::kHost, victim->options.size_bytes));
     }
     if (victim->state == PageState::kWriting) {
       coming += victim->block.capacity_bytes();
@@ -323,7 +327,7 @@ bool PageTable::make_room(const Page& wanted) {
       freed = true;
     }
   }
-  return freed || pool_of(wanted).has_room(needed);
+  return freed || pool_of(tier).has_room(needed);
 }
 
 /// Starts to take an unpinned resident page away. False when that cannot even begin.
@@ -331,6 +335,7 @@ bool PageTable::evict(Page& victim) {
   if (victim.dirty && mover_->needs_write_back(victim)) {
     switch (mover_->write_back(victim)) {
       case MoveStart::kNoRoom:
+      case MoveStart::kNoHostRoom:
         return false;
       case MoveStart::kStarted:
         unset_resident(victim);
@@ -343,7 +348,7 @@ bool PageTable::evict(Page& victim) {
         break;
     }
   }
-  if (mover_->take_away(victim) == MoveStart::kNoRoom) {
+  if (mover_->take_away(victim) != MoveStart::kDone) {
     return false;
   }
   unset_resident(victim);
@@ -374,14 +379,15 @@ Page* PageTable::choose_victim(Tier pool) {
   return best;
 }
 
-Status PageTable::budget_error(const Page& wanted, std::span<const PageUse> uses) const {
-  const Tier tier = wanted.options.pool;
-  memory::Pool& pool = pool_of(wanted);
+Status PageTable::budget_error(const Waiting& waiting, std::span<const PageUse> uses) const {
+  const Page& wanted = *waiting.no_room_for;
+  const Tier tier = waiting.short_tier;
+  memory::Pool& pool = pool_of(tier);
   std::uint64_t needed = 0;
   std::string list;
   for (const PageUse& use : uses) {
     const Page& used = page(use.page);
-    if (used.options.pool == tier) {
+    if (used.options.pool == tier || tier == Tier::kHost) {
       needed += align_up(used.options.size_bytes, memory::kBlockAlignment);
       list += concat(list.empty() ? "" : ", ",
                      "'",

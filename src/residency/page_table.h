@@ -106,16 +106,17 @@ class PageTable {
 
   Page& page(PageId id) { return *pages_[id.value]; }
   const Page& page(PageId id) const { return *pages_[id.value]; }
-  memory::Pool& pool_of(const Page& page) const;
+  memory::Pool& pool_of(const Page& page) const { return pool_of(page.options.pool); }
+  memory::Pool& pool_of(Tier tier) const;
 
   Status bring_in(Lock& lock, NameId operator_name, std::span<const PageUse> uses);
   bool bring_in_once(std::span<const PageUse> uses, Waiting& waiting);
   void materialise(Page& page, Access access, Waiting& waiting);
   Status resolve_shortage(Lock& lock, const Waiting& waiting, std::span<const PageUse> uses);
-  bool make_room(const Page& wanted);
+  bool make_room(Tier tier, std::uint64_t bytes);
   bool evict(Page& page);
   Page* choose_victim(Tier pool);
-  Status budget_error(const Page& wanted, std::span<const PageUse> uses) const;
+  Status budget_error(const Waiting& waiting, std::span<const PageUse> uses) const;
 
   void follow_plan(std::span<const schedule::Action> actions);
   void clear_queue();

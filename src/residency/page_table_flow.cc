@@ -92,6 +92,7 @@ void PageTable::pump_fetches() {
 bool PageTable::start_fetch(Page& target) {
   switch (mover_->fetch(target)) {
     case MoveStart::kNoRoom:
+    case MoveStart::kNoHostRoom:
       return false;
     case MoveStart::kStarted:
       target.state = PageState::kFetching;

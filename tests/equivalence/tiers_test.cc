@@ -112,6 +112,18 @@ TEST(TierVariants, DeviceWithMemoryOfItsOwnGivesTheSameNumbers) {
   }
 }
 
+TEST(TierVariants, StagingMakesRoomOnAHostThatIsFullOfStates) {
+  // Pages of a device with memory of its own pass through the host, which here is full of optimizer states.
+  const TemporaryFolder folder;
+  RunOptions options{.parameters = OffloadDevice::kNvme,
+                     .optimizer = OffloadDevice::kNvme,
+                     .device_bytes = bytes_of(Arena::kOneOperator, Precision::kFp32),
+                     .unified_memory = false,
+                     .folder = folder.path().string()};
+  options.host_bytes = 5 * options.tile_elements * sizeof(float);
+  expect_equal(train(options), run_without_offload(Precision::kFp32, 1, 0.0));
+}
+
 TEST(TierVariants, PrefetchAndTileSizeDoNotChangeNumbers) {
   const TemporaryFolder folder;
   for (const std::uint64_t prefetch : {0ULL, 20'000ULL, 50'000'000ULL}) {
