@@ -77,6 +77,7 @@ class Simulation {
       for (int pool = 0; pool < 2; ++pool) {
         prefetch(now, pool);
       }
+      let_go(now);
     }
     result_.first_action.push_back(static_cast<std::uint32_t>(result_.actions.size()));
     return std::move(result_);
@@ -132,18 +133,20 @@ class Simulation {
         pool_of(use.page).insert(use.page, now);
       }
     }
-    for (const PageUse& use : uses) {
-      if (movable(use.page)) {
-        pool_of(use.page).move_next_use(use.page, next_after(use.page, now));
+  }
+
+  /// The operator of position `now` is done: its pages may go from here on. Until then they are in
+  /// use, and what is fetched while it runs cannot have their room.
+  void let_go(std::uint64_t now) {
+    for (const PageUse& use : schedule_.uses_of(now % length_)) {
+      if (!movable(use.page) || !pool_of(use.page).contains(use.page)) {
+        continue;
       }
-    }
-    for (const PageUse& use : uses) {
-      if (movable(use.page)) {
-        const bool consumed = use.access == Access::kConsume;
-        empty_[use.page.value] = consumed;
-        if (consumed && pool_of(use.page).contains(use.page)) {
-          pool_of(use.page).erase(use.page);
-        }
+      empty_[use.page.value] = use.access == Access::kConsume;
+      if (empty_[use.page.value]) {
+        pool_of(use.page).erase(use.page);
+      } else {
+        pool_of(use.page).move_next_use(use.page, next_after(use.page, now));
       }
     }
   }
