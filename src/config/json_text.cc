@@ -124,7 +124,13 @@ class Builder : public nlohmann::json_sax<Json> {
     const std::size_t bracket = cause.find("] ");
     const bool has_place = cause.find("at line ") < place;
     cause.remove_prefix(has_place ? place + 2 : bracket == kNone ? 0 : bracket + 2);
-    errors_.push_back(concat(place_of(position), ": ", cause));
+    // What it calls "last read" may begin before the token; the place says it better.
+    const std::size_t quote = cause.find("; last read: '");
+    const std::size_t expected = cause.find("; expected ", quote);
+    errors_.push_back(concat(place_of(position),
+                             ": ",
+                             cause.substr(0, quote),
+                             expected == kNone ? "" : cause.substr(expected)));
     return false;
   }
 

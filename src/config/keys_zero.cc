@@ -8,7 +8,8 @@ constexpr double kElementsMax = 1e18;  // times the size of an element it still 
 constexpr std::string_view kOneRank = "this version trains on one rank: nothing is sent";
 constexpr std::string_view kStaging =
     "there are no fixed staging buffers; stepwell.memory.host_bytes bounds host memory";
-constexpr std::string_view kPipelined = "reading, computing and writing always overlap";
+constexpr std::string_view kPipelined =
+    "the plan reads ahead of the step and writes behind it anyway";
 constexpr std::string_view kByOperator = "operators, not modules, ask for parameters";
 constexpr std::string_view kKnownFuture =
     "the recorded schedule says when a parameter is used next; stepwell.memory.device_bytes bounds "
@@ -41,7 +42,7 @@ constexpr Key kKeys[] = {
     {.path = "zero_optimization.offload_param.pin_memory",
      .type = Type::kBool,
      .default_text = "true",
-     .meaning = "page-locked host memory",
+     .meaning = "page-locked host memory; for a CUDA device only",
      .field = field<&Config::zero, &ZeroConfig::offload_param, &OffloadConfig::pin_memory>},
     accepted("zero_optimization.offload_param.buffer_count",
              Type::kInteger,
@@ -76,7 +77,7 @@ constexpr Key kKeys[] = {
     {.path = "zero_optimization.offload_optimizer.pin_memory",
      .type = Type::kBool,
      .default_text = "true",
-     .meaning = "page-locked host memory",
+     .meaning = "page-locked host memory; for a CUDA device only",
      .field = field<&Config::zero, &ZeroConfig::offload_optimizer, &OffloadConfig::pin_memory>},
     accepted("zero_optimization.offload_optimizer.buffer_count",
              Type::kInteger,

@@ -134,7 +134,7 @@ void Parser::walk(const Json& object, std::string_view section, const std::strin
     return parent.empty() ? name : concat(parent, '.', name);
   };
   for (const auto& [name, value] : object.items()) {
-    const std::string shown = join(shown_section, name);
+    const std::string shown = join(shown_section, name.empty() ? "\"\"" : name);
     const std::string path = join(section, name);
     // A dot inside a name would make it look like a key of another section.
     const Key* key = name.find('.') == std::string::npos ? find_key(path) : nullptr;
@@ -275,8 +275,8 @@ void Parser::check_precision() {
 void Parser::check_optimizer() {
   const Given* type = given("optimizer.type");
   config_.has_optimizer = type != nullptr && !type->value.is_null();
-  const Given* params = given("optimizer.params");
-  if (type == nullptr && params != nullptr) {
+  if (!config_.has_optimizer && !is_wrong("optimizer.type") &&
+      given("optimizer.params") != nullptr) {
     refuse("optimizer.type: missing; optimizer.params needs one, for example \"AdamW\"");
   }
   const OptimizerConfig& optimizer = config_.optimizer;
@@ -299,11 +299,24 @@ void Parser::check_offload() {
       note(concat(path, ".nvme_path: no effect: device is \"", to_string(offload->device), '"'));
     }
   }
-  if (config_.zero.offload_param.device != OffloadDevice::kNone && config_.zero.stage < 3 &&
+  const OffloadConfig& parameters = config_.zero.offload_param;
+  const OffloadConfig& states = config_.zero.offload_optimizer;
+  if (parameters.device == OffloadDevice::kNvme && states.device == OffloadDevice::kNvme &&
+      !parameters.nvme_path.empty() && !states.nvme_path.empty() &&
+      parameters.nvme_path != states.nvme_path) {
+    refuse(concat(optimizer,
+                  ".nvme_path: \"",
+                  states.nvme_path,
+                  "\" is not that of offload_param, \"",
+                  parameters.nvme_path,
+                  "\"; this version keeps both in one folder: name the same one"),
+           StatusCode::kUnsupported);
+  }
+  if (parameters.device != OffloadDevice::kNone && config_.zero.stage < 3 &&
       !is_wrong("zero_optimization.stage")) {
     refuse(concat(param,
                   ".device: \"",
-                  to_string(config_.zero.offload_param.device),
+                  to_string(parameters.device),
                   "\" needs stage 3, found stage ",
                   config_.zero.stage,
                   "; set \"stage\": 3 in zero_optimization, or leave offload_param out"));

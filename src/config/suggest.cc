@@ -12,6 +12,7 @@ namespace {
 
 constexpr std::size_t kPlacesMax = 3;      // more places than this are no help
 constexpr std::size_t kNameSizeMax = 100;  // longer names are no slips
+constexpr std::size_t kPartSizeMin = 5;    // shorter parts of names say nothing
 
 std::string lower(std::string_view text) {
   std::string result(text);
@@ -26,11 +27,23 @@ std::size_t slips_allowed(std::string_view name) {
   return name.size() <= 3 ? 1 : std::max<std::size_t>(2, name.size() / 4);
 }
 
-/// Sections that have a key named `leaf`, in words; "" when none or too many.
-std::string places_of(std::string_view leaf) {
+/// "zero_stage" and "stage", "train_micro_batch_size" and "train_micro_batch_size_per_gpu".
+bool one_is_part_of_the_other(std::string_view a, std::string_view b) {
+  const std::string_view part = a.size() < b.size() ? a : b;
+  const std::string_view whole = a.size() < b.size() ? b : a;
+  return part.size() >= kPartSizeMin && whole.find(part) != std::string_view::npos;
+}
+
+enum class Among : unsigned char { kUseful, kAll };
+
+/// Sections that have a key named `leaf`, in words; "" when none or too many. kUseful leaves out
+/// keys that would be refused.
+std::string places_of(std::string_view leaf, Among among) {
   std::vector<std::string> places;
   for (const Key& key : keys()) {
-    if (leaf_of(key.path) == leaf && key.effect != Effect::kRemoved) {
+    const bool counts =
+        key.effect != Effect::kRemoved && (among == Among::kAll || key.effect != Effect::kRefused);
+    if (counts && leaf_of(key.path) == leaf) {
       const std::string_view parent = parent_of(key.path);
       places.push_back(parent.empty() ? "at the top level" : concat("under '", parent, "'"));
     }
@@ -73,10 +86,11 @@ std::string_view nearest(std::string_view name, const std::vector<std::string_vi
     return {};
   }
   std::string_view best;
-  std::size_t best_distance = slips_allowed(name) + 1;
+  std::size_t best_distance = kNameSizeMax;
   for (const std::string_view candidate : candidates) {
     const std::size_t distance = edit_distance(lower(name), lower(candidate));
-    if (distance < best_distance) {
+    if (distance < best_distance &&
+        (distance <= slips_allowed(name) || one_is_part_of_the_other(name, candidate))) {
       best = candidate;
       best_distance = distance;
     }
@@ -86,26 +100,28 @@ std::string_view nearest(std::string_view name, const std::vector<std::string_vi
 
 std::string suggest_key(std::string_view path) {
   const std::string_view leaf = leaf_of(path);
-  std::vector<std::string_view> siblings;
-  for (const Key& key : keys()) {
-    if (parent_of(key.path) == parent_of(path) && key.effect != Effect::kRemoved) {
-      siblings.push_back(leaf_of(key.path));
-    }
-  }
-  if (const std::string places = places_of(leaf); !places.empty()) {
+  const std::string_view parent = parent_of(path);
+  if (const std::string places = places_of(leaf, Among::kUseful); !places.empty()) {
     return concat("; '", leaf, "' belongs ", places);
   }
-  std::string_view near = nearest(leaf, siblings);
-  if (!near.empty()) {
-    const std::string_view parent = parent_of(path);
-    return concat("; did you mean '", parent, parent.empty() ? "" : ".", near, "'?");
-  }
+  std::vector<std::string_view> siblings;
   std::vector<std::string_view> leaves;
   for (const Key& key : keys()) {
-    leaves.push_back(leaf_of(key.path));
+    if (key.effect != Effect::kRemoved && key.effect != Effect::kDeprecated) {
+      leaves.push_back(leaf_of(key.path));
+      if (parent_of(key.path) == parent) {
+        siblings.push_back(leaves.back());
+      }
+    }
   }
-  near = nearest(leaf, leaves);
-  const std::string places = near.empty() ? std::string() : places_of(near);
+  if (const std::string_view near = nearest(leaf, siblings); !near.empty()) {
+    return concat("; did you mean '", parent, parent.empty() ? "" : ".", near, "'?");
+  }
+  if (const std::string places = places_of(leaf, Among::kAll); !places.empty()) {
+    return concat("; '", leaf, "' belongs ", places);
+  }
+  const std::string_view near = nearest(leaf, leaves);
+  const std::string places = near.empty() ? "" : places_of(near, Among::kAll);
   return places.empty() ? "" : concat("; did you mean '", near, "' ", places, "?");
 }
 

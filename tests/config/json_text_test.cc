@@ -40,6 +40,9 @@ TEST(ReadJson, ASyntaxErrorNamesLineAndColumn) {
   EXPECT_THAT(error_of(""), HasSubstr("line 1, column 1"));
   EXPECT_THAT(error_of("{\"a\": 1e999}"), HasSubstr("1e999"));
   EXPECT_THAT(error_of("{} {}"), HasSubstr("line 1, column 4"));
+  EXPECT_THAT(error_of("{\"a\": 2, b: 1}"),
+              AllOf(HasSubstr("line 1, column 10: "),
+                    HasSubstr("invalid literal; expected string literal")));
   EXPECT_FALSE(read_json("{\"a\": \"\xff\"}").ok());
   EXPECT_FALSE(read_json("{\"a\": \"\\").ok());
 }

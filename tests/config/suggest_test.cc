@@ -27,6 +27,14 @@ TEST(SuggestKey, FindsSlipsAndMisplacedKeys) {
   EXPECT_EQ(suggest_key("zero_optimization.offload_optimizer.nvme_pth"),
             "; did you mean 'zero_optimization.offload_optimizer.nvme_path'?");
   EXPECT_EQ(suggest_key("weight_decy"), "; did you mean 'weight_decay' under 'optimizer.params'?");
+  EXPECT_EQ(suggest_key("train_micro_batch_size"),
+            "; did you mean 'train_micro_batch_size_per_gpu'?");
+  EXPECT_EQ(suggest_key("zero_optimization.zero_stage"),
+            "; did you mean 'zero_optimization.stage'?");
+  EXPECT_EQ(suggest_key("zero_optimization.offload"),
+            "; did you mean 'zero_optimization.offload_param'?");
+  EXPECT_EQ(suggest_key("warmup_num_steps"),
+            "; 'warmup_num_steps' belongs under 'scheduler.params'");
   EXPECT_EQ(suggest_key("something_else_entirely"), "");
 }
 
