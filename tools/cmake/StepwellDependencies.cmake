@@ -7,7 +7,9 @@ pkg_check_modules(xxhash REQUIRED IMPORTED_TARGET libxxhash)
 pkg_check_modules(liburing IMPORTED_TARGET liburing)
 
 add_library(stepwell_core_dependencies INTERFACE)
-target_link_libraries(stepwell_core_dependencies INTERFACE fmt::fmt nlohmann_json::nlohmann_json PkgConfig::xxhash)
+target_link_libraries(stepwell_core_dependencies INTERFACE
+  # Header-only and used in our own sources only: who links the installed library does not need it.
+  $<BUILD_INTERFACE:nlohmann_json::nlohmann_json> fmt::fmt PkgConfig::xxhash)
 if(liburing_FOUND)
   target_link_libraries(stepwell_core_dependencies INTERFACE PkgConfig::liburing)
   target_compile_definitions(stepwell_core_dependencies INTERFACE STEPWELL_HAVE_URING=1)
