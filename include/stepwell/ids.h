@@ -20,12 +20,14 @@ constexpr const char* to_string(Tier tier) {
 struct PageId {
   std::uint32_t value = UINT32_MAX;
   constexpr bool valid() const { return value != UINT32_MAX; }
+  // NOLINTNEXTLINE(modernize-use-nullptr): clang-tidy 14 means the 0 of generated comparisons.
   friend constexpr auto operator<=>(PageId, PageId) = default;
 };
 
 /// Index into a table of names (operators, phases).
 struct NameId {
   std::uint32_t value = 0;
+  // NOLINTNEXTLINE(modernize-use-nullptr): as above
   friend constexpr auto operator<=>(NameId, NameId) = default;
 };
 

@@ -85,10 +85,10 @@ inline void throw_if_error(const Status& status) {
 template <class T>
 class [[nodiscard]] Result {
  public:
-  Result(T value)
-      : state_(std::in_place_index<1>, std::move(value)) {}  // NOLINT(google-explicit-constructor)
-  Result(Status status)
-      : state_(std::in_place_index<0>, std::move(status)) {  // NOLINT(google-explicit-constructor)
+  // NOLINTNEXTLINE(google-explicit-constructor): `return value;`
+  Result(T value) : state_(std::in_place_index<1>, std::move(value)) {}
+  // NOLINTNEXTLINE(google-explicit-constructor): `return status;`
+  Result(Status status) : state_(std::in_place_index<0>, std::move(status)) {
     STEPWELL_CHECK(!std::get<0>(state_).ok(), "a Result without a value needs an error");
   }
 

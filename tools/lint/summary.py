@@ -1,38 +1,83 @@
-"""Adds the results of all test programs up: reasons of skipped cases, then "N passed, N failed, N skipped"."""
+#!/usr/bin/env python3
+"""Adds up what ctest ran: failed cases by name, reasons of skipped ones, then "N passed, N failed, N skipped".
+
+Each BUILD is a build folder with results/ctest.xml (ctest --output-junit) and results/NAME.json of every GoogleTest
+program. Of such a program its cases count, of any other test the test itself. A program that died counts as one
+failure, whatever it ran before.
+"""
 import argparse
 import collections
+import dataclasses
 import json
+import pathlib
 import sys
+import xml.etree.ElementTree
+
+
+@dataclasses.dataclass
+class Totals:
+    passed: int = 0
+    failures: list[str] = dataclasses.field(default_factory=list)
+    skipped: collections.Counter = dataclasses.field(default_factory=collections.Counter)  # by reason
+
+    def line(self) -> str:
+        skipped = sum(self.skipped.values())
+        return f"{self.passed} passed, {len(self.failures)} failed" + (f", {skipped} skipped" if skipped else "")
+
+
+def add_cases(totals: Totals, path: pathlib.Path, label: str) -> bool:
+    """Adds the cases of one GoogleTest program; whether one of them failed."""
+    report = json.loads(path.read_text(encoding="utf-8"))
+    failed = False
+    for case in (case for suite in report.get("testsuites", []) for case in suite.get("testsuite", [])):
+        if case.get("failures"):
+            totals.failures.append(f"{label}: {case['classname']}.{case['name']}")
+            failed = True
+        elif case.get("result") == "SKIPPED":
+            # GoogleTest writes "FILE:LINE", then the message.
+            message = [entry.get("message", "").strip() for entry in case.get("skipped", [])]
+            totals.skipped[message[0].split("\n")[-1] if message and message[0] else "no reason given"] += 1
+        elif case.get("status") == "RUN":
+            totals.passed += 1
+    return failed
+
+
+def add_build(totals: Totals, build: pathlib.Path) -> None:
+    results = build / "results"
+    if not (results / "ctest.xml").is_file():
+        totals.failures.append(f"{build.name}: no tests were run")
+        return
+    for test in xml.etree.ElementTree.parse(results / "ctest.xml").getroot().iter("testcase"):
+        name, status = test.get("name", ""), test.get("status", "")
+        label = f"{build.name}/{name}"
+        cases = results / f"{name}.json"
+        case_failed = False
+        if cases.is_file():
+            case_failed = add_cases(totals, cases, label)
+        elif status == "run":
+            totals.passed += 1
+        elif status in ("notrun", "disabled"):
+            totals.failures.append(f"{label}: was not run")
+        if status == "fail" and not case_failed:
+            totals.failures.append(f"{label}: ended with an error" + (" after its cases" if cases.is_file() else ""))
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--failed-steps", type=int, default=0, help="steps outside of test programs that failed")
-    parser.add_argument("results", nargs="*", help="JSON files written by --gtest_output=json")
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--failed-step", action="append", default=[], help="a step outside of ctest that failed")
+    parser.add_argument("--skipped-step", action="append", default=[], help="a step that was left out, and why")
+    parser.add_argument("builds", nargs="*", type=pathlib.Path, metavar="BUILD")
     options = parser.parse_args()
-    passed = skipped = 0
-    failed = options.failed_steps
-    reasons = collections.Counter()
-    for path in options.results:
-        with open(path, encoding="utf-8") as file:
-            suites = json.load(file).get("testsuites", [])
-        for case in (case for suite in suites for case in suite.get("testsuite", [])):
-            if case.get("failures"):
-                failed += 1
-                print(f"failed: {case['classname']}.{case['name']} ({path})")
-            elif case.get("result") == "SKIPPED":
-                skipped += 1
-                messages = [entry.get("message", "") for entry in case.get("skipped", [])] or ["no reason given"]
-                reasons[messages[0].strip().splitlines()[-1] if messages[0].strip() else "no reason given"] += 1
-            elif case.get("status") == "RUN":
-                passed += 1
-    for reason, count in reasons.most_common():
+    totals = Totals(failures=[f"step: {name}" for name in options.failed_step])
+    totals.skipped.update(options.skipped_step)
+    for build in options.builds:
+        add_build(totals, build)
+    for failure in totals.failures:
+        print(f"failed: {failure}")
+    for reason, count in totals.skipped.most_common():
         print(f"skipped {count}: {reason}")
-    if passed == 0:
-        failed += 1
-        print("no test was run")
-    print(f"{passed} passed, {failed} failed, {skipped} skipped")
-    return 1 if failed else 0
+    print(totals.line())
+    return 1 if totals.failures else 0
 
 
 if __name__ == "__main__":
