@@ -113,7 +113,8 @@ TEST(TierVariants, DeviceWithMemoryOfItsOwnGivesTheSameNumbers) {
 }
 
 TEST(TierVariants, StagingMakesRoomOnAHostThatIsFullOfStates) {
-  // Pages of a device with memory of its own pass through the host, which here is full of optimizer states.
+  // Pages of a device with memory of its own pass through the host, which here is full of optimizer
+  // states.
   const TemporaryFolder folder;
   RunOptions options{.parameters = OffloadDevice::kNvme,
                      .optimizer = OffloadDevice::kNvme,
