@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "src/base/format.h"
 #include "stepwell/check.h"
 
 namespace stepwell::residency {
@@ -45,21 +46,44 @@ MoveStart Mover::place(Page& page) {
                ? (page.block = std::move(page.home_block), MoveStart::kDone)
                : MoveStart::kNoRoom;
   }
-  Result<memory::Block> block =
-      pool_of(page).allocate(page.options.size_bytes, page.options.holder);
-  if (!block.ok()) {
-    return MoveStart::kNoRoom;
+  return allocate(pool_of(page), page.options.holder, MoveStart::kNoRoom, page, page.block);
+}
+
+/// Gives `block` room for the bytes of `page`; `when_full` is the answer when the budget has none.
+MoveStart Mover::allocate(memory::Pool& pool,
+                          memory::Holder holder,
+                          MoveStart when_full,
+                          Page& page,
+                          memory::Block& block) {
+  Result<memory::Block> made = pool.allocate(page.options.size_bytes, holder);
+  if (made.ok()) {
+    block = std::move(made).value();
+    return MoveStart::kDone;
   }
-  page.block = std::move(block).value();
-  return MoveStart::kDone;
+  if (made.status().code() == StatusCode::kBudgetExceeded) {
+    return when_full;
+  }
+  // Making room would not help, so trying again would not end.
+  page.error = made.status().with_context(concat("no memory for page '",
+                                                 page.options.name,
+                                                 "' although the budget has room for it (lower "
+                                                 "stepwell.memory.",
+                                                 pool.budget().name(),
+                                                 "_bytes)"));
+  return MoveStart::kFailed;
+}
+
+MoveStart Mover::allocate_staging(Page& page) {
+  return allocate(
+      *options_.host_pool, memory::Holder::kStaging, MoveStart::kNoHostRoom, page, page.staging);
 }
 
 MoveStart Mover::fetch(Page& page) {
   if (page.options.home == Tier::kNvme) {
     return fetch_from_swap(page);
   }
-  if (place(page) == MoveStart::kNoRoom) {
-    return MoveStart::kNoRoom;
+  if (const MoveStart placed = place(page); placed != MoveStart::kDone) {
+    return placed;
   }
   if (stream_ == nullptr) {
     stats_.host_to_device_bytes += page.options.size_bytes;
@@ -72,16 +96,13 @@ MoveStart Mover::fetch(Page& page) {
 
 MoveStart Mover::fetch_from_swap(Page& page) {
   if (!direct_to_host(page)) {
-    Result<memory::Block> staging =
-        options_.host_pool->allocate(page.options.size_bytes, memory::Holder::kStaging);
-    if (!staging.ok()) {
-      return MoveStart::kNoHostRoom;
+    if (const MoveStart staged = allocate_staging(page); staged != MoveStart::kDone) {
+      return staged;
     }
-    page.staging = std::move(staging).value();
   }
-  if (place(page) == MoveStart::kNoRoom) {
+  if (const MoveStart placed = place(page); placed != MoveStart::kDone) {
     page.staging.release();
-    return MoveStart::kNoRoom;
+    return placed;
   }
   page.mover = this;
   page.transfer.direction = io::Direction::kRead;
@@ -112,12 +133,11 @@ MoveStart Mover::write_back(Page& page) {
   STEPWELL_CHECK(stream_ != nullptr,
                  "unified memory hands pages over, it does not write them back");
   if (!page.home_block) {
-    Result<memory::Block> home =
-        options_.host_pool->allocate(page.options.size_bytes, page.options.holder);
-    if (!home.ok()) {
-      return MoveStart::kNoHostRoom;
+    const MoveStart placed = allocate(
+        *options_.host_pool, page.options.holder, MoveStart::kNoHostRoom, page, page.home_block);
+    if (placed != MoveStart::kDone) {
+      return placed;
     }
-    page.home_block = std::move(home).value();
   }
   stream_->copy_async(page.home_block.data(), page.block.data(), page.options.size_bytes);
   stream_->call_async([this, &page] { options_.on_moved(page, Status()); });
@@ -136,12 +156,9 @@ MoveStart Mover::write_to_swap(Page& page) {
     options_.swap->submit(page.transfer);
     return MoveStart::kStarted;
   }
-  Result<memory::Block> staging =
-      options_.host_pool->allocate(page.options.size_bytes, memory::Holder::kStaging);
-  if (!staging.ok()) {
-    return MoveStart::kNoHostRoom;
+  if (const MoveStart staged = allocate_staging(page); staged != MoveStart::kDone) {
+    return staged;
   }
-  page.staging = std::move(staging).value();
   page.transfer.data = page.staging.data();
   stream_->copy_async(page.staging.data(), page.block.data(), page.options.size_bytes);
   stream_->call_async([this, &page] { options_.swap->submit(page.transfer); });

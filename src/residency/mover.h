@@ -19,6 +19,7 @@ enum class MoveStart : std::uint8_t {
   kStarted,     // the callback tells when it is finished
   kNoRoom,      // the place of use has no room; nothing has changed
   kNoHostRoom,  // the host has no room for a block on the way (or at home); nothing has changed
+  kFailed,  // the system gave less memory than the budget allows: page.error; nothing has changed
 };
 
 /// Counters since construction. Bytes of finished movements.
@@ -61,6 +62,12 @@ class Mover {
 
  private:
   memory::Pool& pool_of(const Page& page) const;
+  static MoveStart allocate(memory::Pool& pool,
+                            memory::Holder holder,
+                            MoveStart when_full,
+                            Page& page,
+                            memory::Block& block);
+  MoveStart allocate_staging(Page& page);
   bool direct_to_host(const Page& page) const;
   MoveStart fetch_from_swap(Page& page);
   MoveStart write_to_swap(Page& page);

@@ -52,11 +52,13 @@ struct Page {
   bool attached = false;
   bool dirty = false;  // resident content differs from home
   bool drop_when_written = false;
-  bool queued = false;  // in the queue of planned fetches
+  bool drop_when_released = false;  // the plan dropped it while it was pinned
+  bool overwriting = false;  // resident without its content, which is still at home: see acquire()
+  bool queued = false;       // in the queue of planned fetches
   std::uint32_t pins = 0;
   std::uint64_t last_use = 0;     // counter of acquisitions
   std::uint64_t write_count = 0;  // acquisitions that changed the content
-  Status error;                   // of the last transfer, until reported
+  Status error;                   // why the last movement failed, until reported
   memory::Block block;            // at the place of use
   memory::Block
       home_block;         // host home on devices with memory of their own, or unified while absent

@@ -6,19 +6,11 @@
 #include <utility>
 
 #include "src/base/format.h"
+#include "src/residency/shortage.h"
 #include "stepwell/bytes.h"
 #include "stepwell/check.h"
 
 namespace stepwell::residency {
-
-// Note [Room]
-// ~~~~~~~~~~~
-// Room is made in three ways: a clean page is dropped at once; a dirty one is written first and
-// dropped when the write has ended; on unified memory a page with a host home is handed to the
-// host's account at once. An operator that lacks room first takes what can be had at once, then
-// waits for writes in flight or for other operators to end. Only when neither exists is the budget
-// too small, and then the error says by how much. Prefetch never waits and never takes room while
-// an operator starves.
 
 const char* to_string(PageState state) {
   switch (state) {
@@ -35,15 +27,6 @@ const char* to_string(PageState state) {
   }
   return "unknown";
 }
-
-/// What one attempt to bring pages in found missing.
-struct PageTable::Waiting {
-  bool complete = true;
-  const Page* no_room_for = nullptr;  // first page that found no room
-  Tier short_tier = Tier::kDevice;    // where it found none
-  const Page* waits_for = nullptr;    // first page that is on its way
-  std::uint32_t missing = 0;          // pages that were not there at first sight
-};
 
 PageTable::PageTable(const PageTableOptions& options) : options_(options) {
   Mover::Options mover{.device = options.device,
@@ -137,6 +120,8 @@ Status PageTable::acquire(NameId operator_name, std::span<const PageUse> uses, H
   const auto actions = tracker_.on_operator(operator_name, uses);
   // Pinned from now on, so that no page of this operator makes room for another one.
   for (const PageUse& use : uses) {
+    STEPWELL_CHECK(page(use.page).alive,
+                   concat("page '", page(use.page).options.name, "' was destroyed"));
     ++page(use.page).pins;
   }
   assembling_ = true;
@@ -147,8 +132,11 @@ Status PageTable::acquire(NameId operator_name, std::span<const PageUse> uses, H
     Page& used = page(use.page);
     if (!status.ok()) {
       --used.pins;
+      undo_overwrite(used);
       continue;
     }
+    used.overwriting = false;
+    used.drop_when_released = false;
     used.last_use = ++use_counter_;
     if (use.access != Access::kRead) {
       used.dirty = true;
@@ -162,6 +150,8 @@ Status PageTable::acquire(NameId operator_name, std::span<const PageUse> uses, H
   if (status.ok()) {
     operator_holds_ += hold == Hold::kOperator ? 1U : 0U;
     follow_plan(actions);
+  } else {
+    pump_fetches();
   }
   lock.unlock();
   moved_.notify_all();
@@ -185,7 +175,10 @@ void PageTable::release(std::span<const PageUse> uses, Hold hold) {
       used.block.release();
       used.dirty = false;
       used.state = PageState::kEmpty;
+    } else if (used.drop_when_released && used.state == PageState::kResident) {
+      evict(used);
     }
+    used.drop_when_released = false;
   }
   if (hold == Hold::kOperator) {
     --operator_holds_;
@@ -237,18 +230,24 @@ void PageTable::materialise(Page& wanted, Access access, Waiting& waiting) {
       (wanted.state == PageState::kWriting && access == Access::kRead)) {
     return;
   }
-  waiting.complete = false;
   if (wanted.in_flight()) {
+    waiting.complete = false;
     ++waiting.missing;
     waiting.waits_for = waiting.waits_for == nullptr ? &wanted : waiting.waits_for;
     return;
   }
   const bool fetch = wanted.state == PageState::kAbsent && needs_content;
   if (fetch && !wanted.error.ok()) {
+    waiting.complete = false;
     return;  // reported by resolve_shortage
   }
+  wanted.error = Status();
   const bool fill = wanted.state == PageState::kEmpty && wanted.options.zero_fill;
   const MoveStart start = fetch ? mover_->fetch(wanted) : mover_->place(wanted);
+  waiting.complete = waiting.complete && start == MoveStart::kDone;
+  if (start == MoveStart::kFailed) {
+    return;  // reported by resolve_shortage
+  }
   if (start == MoveStart::kNoRoom || start == MoveStart::kNoHostRoom) {
     ++waiting.missing;
     if (waiting.no_room_for == nullptr) {
@@ -267,170 +266,11 @@ void PageTable::materialise(Page& wanted, Access access, Waiting& waiting) {
   if (fill) {
     std::memset(wanted.block.data(), 0, wanted.options.size_bytes);
   }
+  wanted.overwriting =
+      !fetch && wanted.state == PageState::kAbsent && mover_->needs_write_back(wanted);
   // A page without content at home must be written before it can be dropped, whatever the access.
   wanted.dirty = wanted.dirty || !fetch;
   set_resident(wanted);
-}
-
-/// Something was missing: make room, wait, or say why neither helps.
-Status PageTable::resolve_shortage(Lock& lock,
-                                   const Waiting& waiting,
-                                   std::span<const PageUse> uses) {
-  for (const PageUse& use : uses) {
-    Page& failed = page(use.page);
-    if (!failed.error.ok()) {
-      return std::exchange(failed.error, Status());
-    }
-  }
-  if (waiting.no_room_for != nullptr) {
-    if (!write_error_.ok()) {
-      return std::exchange(write_error_, Status());
-    }
-    starving_ = true;
-    if (make_room(waiting.short_tier, waiting.no_room_for->options.size_bytes)) {
-      return {};
-    }
-    if (in_flight_ == 0 && operator_holds_ == 0) {
-      return budget_error(waiting, uses);
-    }
-  } else if (waiting.waits_for == nullptr) {
-    return {};
-  }
-  moved_.wait(lock);
-  return {};
-}
-
-/// Drops or begins to write pages until `tier` has room for `bytes` or will have it. True when
-/// trying again is worthwhile now.
-bool PageTable::make_room(Tier tier, std::uint64_t bytes) {
-  std::uint64_t coming = 0;
-  for (const auto& other : pages_) {
-    if (other->state == PageState::kWriting && other->drop_when_written &&
-        other->options.pool == tier) {
-      coming += other->block.capacity_bytes();
-    }
-  }
-  const std::uint64_t needed = align_up(bytes, memory::kBlockAlignment);
-  bool freed = false;
-  while (pool_of(tier).room_bytes() + coming < needed) {
-    Page* victim = choose_victim(tier);
-    if (victim == nullptr) {
-      break;
-    }
-    if (!evict(*victim)) {
-      // On its way out, or at home, it needs a block of the host; there pages go out without one.
-      return freed || (tier != Tier::kHost && make_room(Tier::kHost, victim->options.size_bytes));
-    }
-    if (victim->state == PageState::kWriting) {
-      coming += victim->block.capacity_bytes();
-    } else {
-      freed = true;
-    }
-  }
-  return freed || pool_of(tier).has_room(needed);
-}
-
-/// Starts to take an unpinned resident page away. False when that cannot even begin.
-bool PageTable::evict(Page& victim) {
-  if (victim.dirty && mover_->needs_write_back(victim)) {
-    switch (mover_->write_back(victim)) {
-      case MoveStart::kNoRoom:
-      case MoveStart::kNoHostRoom:
-        return false;
-      case MoveStart::kStarted:
-        unset_resident(victim);
-        victim.state = PageState::kWriting;
-        victim.drop_when_written = true;
-        victim.dirty = false;
-        ++in_flight_;
-        return true;
-      case MoveStart::kDone:
-        break;
-    }
-  }
-  if (mover_->take_away(victim) != MoveStart::kDone) {
-    return false;
-  }
-  unset_resident(victim);
-  victim.dirty = false;
-  victim.state = PageState::kAbsent;
-  return true;
-}
-
-/// Farthest next use, clean before dirty; least recently used among pages with no known use.
-Page* PageTable::choose_victim(Tier pool) {
-  Page* best = nullptr;
-  std::uint64_t best_distance = 0;
-  for (const PageId id : resident_) {
-    Page& candidate = page(id);
-    if (candidate.pins > 0 || candidate.options.pool != pool) {
-      continue;
-    }
-    const std::uint64_t distance = candidate.options.keep_resident ? 0 : tracker_.distance(id);
-    const bool better =
-        best == nullptr || distance > best_distance ||
-        (distance == best_distance &&
-         (candidate.dirty != best->dirty ? !candidate.dirty : candidate.last_use < best->last_use));
-    if (better) {
-      best = &candidate;
-      best_distance = distance;
-    }
-  }
-  return best;
-}
-
-Status PageTable::budget_error(const Waiting& waiting, std::span<const PageUse> uses) const {
-  const Page& wanted = *waiting.no_room_for;
-  const Tier tier = waiting.short_tier;
-  memory::Pool& pool = pool_of(tier);
-  std::uint64_t needed = 0;
-  std::string list;
-  for (const PageUse& use : uses) {
-    const Page& used = page(use.page);
-    if (used.options.pool == tier || tier == Tier::kHost) {
-      needed += align_up(used.options.size_bytes, memory::kBlockAlignment);
-      list += concat(list.empty() ? "" : ", ",
-                     "'",
-                     used.options.name,
-                     "' ",
-                     format_bytes(used.options.size_bytes));
-    }
-  }
-  std::uint64_t fixed = 0;
-  std::uint64_t held = 0;
-  for (const auto& other : pages_) {
-    if (other->block && other->options.pool == tier && other->alive) {
-      const bool of_this = std::any_of(
-          uses.begin(), uses.end(), [&](const PageUse& use) { return use.page == other->id; });
-      fixed += !of_this && !other->movable() ? other->block.capacity_bytes() : 0;
-      held += !of_this && other->movable() && other->pins > 0 ? other->block.capacity_bytes() : 0;
-    }
-  }
-  const memory::Budget::Usage usage = pool.budget().usage();
-  return {StatusCode::kBudgetExceeded,
-          concat("no room on the ",
-                 to_string(tier),
-                 " for '",
-                 wanted.options.name,
-                 "' (",
-                 format_bytes(wanted.options.size_bytes),
-                 "): the operator needs ",
-                 list,
-                 " at once = ",
-                 format_bytes(needed),
-                 "; always resident ",
-                 format_bytes(fixed),
-                 ", held by others ",
-                 format_bytes(held),
-                 ", budget ",
-                 format_bytes(usage.limit_bytes),
-                 ". Raise stepwell.memory.",
-                 to_string(tier),
-                 "_bytes to at least ",
-                 needed + fixed + held,
-                 " (",
-                 pool.budget().table(),
-                 ")")};
 }
 
 std::byte* PageTable::data(PageId id) const {
@@ -454,6 +294,7 @@ void PageTable::discard(PageId id) {
   }
   dead.home_block.release();
   dead.dirty = false;
+  dead.error = Status();
   dead.state = PageState::kEmpty;
   pump_fetches();
 }

@@ -103,6 +103,7 @@ class PageTable {
  private:
   using Lock = std::unique_lock<std::mutex>;
   struct Waiting;
+  struct Shortage;
 
   Page& page(PageId id) { return *pages_[id.value]; }
   const Page& page(PageId id) const { return *pages_[id.value]; }
@@ -113,10 +114,12 @@ class PageTable {
   bool bring_in_once(std::span<const PageUse> uses, Waiting& waiting);
   void materialise(Page& page, Access access, Waiting& waiting);
   Status resolve_shortage(Lock& lock, const Waiting& waiting, std::span<const PageUse> uses);
-  bool make_room(Tier tier, std::uint64_t bytes);
+  bool make_room(Shortage& shortage);
   bool evict(Page& page);
+  void undo_overwrite(Page& page);
   Page* choose_victim(Tier pool);
-  Status budget_error(const Waiting& waiting, std::span<const PageUse> uses) const;
+  Status budget_error(const Shortage& shortage, std::span<const PageUse> uses) const;
+  Status no_way_out_error(const Shortage& shortage) const;
 
   void follow_plan(std::span<const schedule::Action> actions);
   void clear_queue();

@@ -12,7 +12,9 @@
 namespace stepwell::residency {
 
 void PageTable::begin_step(StepKind kind) {
-  const Lock lock(mutex_);
+  Lock lock(mutex_);
+  // A thread that collects its pages follows the present plan when it has them.
+  moved_.wait(lock, [&] { return !assembling_; });
   clear_queue();
   if (tracker_.needs_plan(kind)) {
     make_plan(kind);
@@ -55,8 +57,11 @@ void PageTable::follow_plan(std::span<const schedule::Action> actions) {
       continue;
     }
     if (action.kind == schedule::Action::Kind::kDrop) {
-      if (target.state == PageState::kResident && target.pins == 0 && target.movable()) {
-        evict(target);
+      if (target.state == PageState::kResident && target.movable()) {
+        target.drop_when_released = target.pins > 0;
+        if (!target.drop_when_released) {
+          evict(target);
+        }
       }
     } else if (!target.queued && target.state != PageState::kResident) {
       target.queued = true;
@@ -94,6 +99,8 @@ bool PageTable::start_fetch(Page& target) {
     case MoveStart::kNoRoom:
     case MoveStart::kNoHostRoom:
       return false;
+    case MoveStart::kFailed:
+      return true;  // the operator that needs the page hears of it
     case MoveStart::kStarted:
       target.state = PageState::kFetching;
       ++in_flight_;

@@ -7,104 +7,10 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/support/temporary_folder.h"
+#include "tests/residency/table_bench.h"
 
 namespace stepwell::residency {
 namespace {
-
-constexpr std::uint64_t kBlock = memory::kBlockAlignment;
-
-/// A page table over a real swap space and small pools.
-struct Bench {
-  Bench(std::uint64_t device_blocks,
-        std::uint64_t host_blocks,
-        bool unified,
-        std::uint64_t prefetch_blocks = 0)
-      : device(device::make_cpu_device(unified)),
-        host_source(memory::make_host_source(false)),
-        device_budget("device", device_blocks * kBlock),
-        host_budget("host", host_blocks * kBlock),
-        device_pool(device_budget, device->memory_source()),
-        host_pool(host_budget, *host_source),
-        swap(swap::SwapSpace::open({.folder = folder.path().string()}).value_or_throw()),
-        table({.device = device.get(),
-               .device_pool = &device_pool,
-               .host_pool = &host_pool,
-               .swap = swap.get(),
-               .prefetch_bytes_max = prefetch_blocks * kBlock}),
-        name(table.operator_id("test")) {}
-
-  PageId page(const std::string& called,
-              std::uint64_t blocks,
-              Tier home,
-              Tier pool = Tier::kDevice) {
-    return table
-        .create({.name = called, .size_bytes = blocks * kBlock - 7, .pool = pool, .home = home})
-        .value_or_throw();
-  }
-
-  test::TemporaryFolder folder;
-  std::unique_ptr<device::Device> device;
-  std::unique_ptr<memory::Source> host_source;
-  memory::Budget device_budget;
-  memory::Budget host_budget;
-  memory::Pool device_pool;
-  memory::Pool host_pool;
-  std::unique_ptr<swap::SwapSpace> swap;
-  PageTable table;
-  NameId name;
-};
-
-class Randomly : public testing::TestWithParam<std::tuple<bool, Tier>> {};
-
-TEST_P(Randomly, ContentsSurviveAnySequence) {
-  const auto [unified, home] = GetParam();
-  for (unsigned seed = 0; seed < 6; ++seed) {
-    std::mt19937 random(seed);
-    Bench bench(9, 40, unified, seed % 2 == 0 ? 0 : 6);
-    std::vector<PageId> pages;
-    std::vector<std::uint8_t> shadow(7, 0);
-    std::vector<bool> known(7, false);
-    for (std::uint32_t index = 0; index < 7; ++index) {
-      pages.push_back(bench.page("p" + std::to_string(index), 1 + index % 4, home));
-    }
-    for (int step = 0; step < 400; ++step) {
-      if (step % 20 == 0) {
-        bench.table.end_step(StepKind::kTraining);
-        bench.table.begin_step(StepKind::kTraining);
-        random.seed(seed);  // the same step again, so that plans are followed
-      }
-      const std::uint32_t first = static_cast<std::uint32_t>(random() % 7);
-      const auto access = static_cast<Access>(random() % 4);
-      const std::vector<PageUse> uses{{pages[first], access}};
-      const std::uint64_t bytes = (1 + first % 4) * kBlock - 7;
-      ASSERT_TRUE(bench.table.acquire(bench.name, uses).ok())
-          << "seed " << seed << " step " << step;
-      auto* data = reinterpret_cast<std::uint8_t*>(bench.table.data(pages[first]));
-      if (known[first] && access != Access::kOverwrite) {
-        ASSERT_EQ(data[0], shadow[first]) << "seed " << seed << " step " << step;
-        ASSERT_EQ(data[bytes - 1], shadow[first]) << "seed " << seed << " step " << step;
-      }
-      if (access == Access::kWrite || access == Access::kOverwrite) {
-        shadow[first] = static_cast<std::uint8_t>(step);
-        std::memset(data, step, bytes);
-        known[first] = true;
-      }
-      known[first] = known[first] && access != Access::kConsume;
-      bench.table.release(uses);
-    }
-    bench.table.settle();
-    for (const PageId page : pages) {
-      bench.table.destroy(page);
-    }
-    EXPECT_EQ(bench.device_pool.live_bytes() + bench.host_pool.live_bytes(), 0U);
-    EXPECT_LE(bench.device_budget.usage().peak_bytes, 9 * kBlock);
-    EXPECT_LE(bench.host_budget.usage().peak_bytes, 40 * kBlock);
-  }
-}
-
-INSTANTIATE_TEST_SUITE_P(
-    Homes, Randomly, testing::Combine(testing::Bool(), testing::Values(Tier::kHost, Tier::kNvme)));
 
 TEST(PageTable, BudgetErrorNamesPagesNumbersAndKeyAndHoldsNothing) {
   Bench bench(5, 8, true);
