@@ -38,6 +38,10 @@ PageTable::PageTable(const PageTableOptions& options) : options_(options) {
 }
 
 PageTable::~PageTable() {
+  {
+    const Lock lock(mutex_);
+    clear_queue();
+  }
   settle();
   for (const auto& page : pages_) {
     STEPWELL_CHECK(page->pins == 0, concat("page '", page->options.name, "' is still in use"));
@@ -342,7 +346,6 @@ PageTableStats PageTable::take_stats() {
 
 void PageTable::settle() {
   Lock lock(mutex_);
-  clear_queue();
   moved_.wait(lock, [&] { return in_flight_ == 0; });
 }
 

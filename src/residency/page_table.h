@@ -97,7 +97,7 @@ class PageTable {
   std::uint64_t page_count() const;
   std::uint64_t page_bytes() const;
   PageTableStats take_stats();
-  /// Waits until nothing moves.
+  /// Waits until nothing moves. Planned fetches that find no room stay planned.
   void settle();
 
  private:
