@@ -141,6 +141,7 @@ class PageTable {
   std::deque<PageId> to_fetch_;   // planned, not started
   schedule::NameTable names_;
   StepTracker tracker_;
+  StepKind last_kind_ = StepKind::kTraining;  // of the last step begun
   std::uint64_t use_counter_ = 0;
   std::uint32_t in_flight_ = 0;
   std::uint32_t operator_holds_ = 0;  // operators that run with their pages pinned

@@ -15,8 +15,12 @@ void PageTable::begin_step(StepKind kind) {
   Lock lock(mutex_);
   // A thread that collects its pages follows the present plan when it has them.
   moved_.wait(lock, [&] { return !assembling_; });
-  clear_queue();
-  if (tracker_.needs_plan(kind)) {
+  const bool other_plan = tracker_.needs_plan(kind);
+  if (other_plan || kind != last_kind_) {
+    clear_queue();  // else the end of the last step fetched for the start of this one
+  }
+  last_kind_ = kind;
+  if (other_plan) {
     make_plan(kind);
   }
   tracker_.begin(kind);

@@ -1,10 +1,5 @@
 #include "src/residency/page_table.h"
 
-#include <atomic>
-#include <cstring>
-#include <random>
-#include <thread>
-
 #include <gtest/gtest.h>
 
 #include "tests/residency/table_bench.h"
@@ -83,65 +78,6 @@ TEST(PageTable, PlannedStepHasNoFaultsWhereTwoPagesFit) {
   EXPECT_EQ(stats.faults, 0U);
   EXPECT_GT(stats.prefetches, 0U);
   EXPECT_EQ(stats.moved.nvme_written_bytes, 0U) << "clean pages are not written again";
-}
-
-TEST(PageTable, FlippedBitNamesThePage) {
-  Bench bench(2, 8, true);
-  const PageId page = bench.page("h.0.weight", 2, Tier::kNvme);
-  const PageId other = bench.page("other", 2, Tier::kNvme);
-  const std::vector<PageUse> write{{page, Access::kOverwrite}};
-  const std::vector<PageUse> push_out{{other, Access::kOverwrite}};
-  ASSERT_TRUE(bench.table.acquire(bench.name, write).ok());
-  std::memset(bench.table.data(page), 0x5A, 2 * kBlock - 7);
-  bench.table.release(write);
-  ASSERT_TRUE(bench.table.acquire(bench.name, push_out).ok());
-  bench.table.release(push_out);
-  bench.table.settle();
-  FILE* file = std::fopen(bench.swap->path().c_str(), "r+b");
-  ASSERT_NE(file, nullptr);
-  std::fseek(file, 100, SEEK_SET);
-  std::fputc(0x5B, file);
-  std::fclose(file);
-  const std::vector<PageUse> read{{page, Access::kRead}};
-  const Status status = bench.table.acquire(bench.name, read);
-  EXPECT_EQ(status.code(), StatusCode::kCorrupt) << status.to_string();
-  EXPECT_NE(status.message().find("h.0.weight"), std::string::npos) << status.message();
-  EXPECT_TRUE(bench.table.acquire(bench.name, push_out).ok()) << "the table goes on";
-  bench.table.release(push_out);
-}
-
-TEST(PageTable, ThreadsShareASmallArena) {
-  Bench bench(10, 8, true);
-  std::vector<PageId> pages;
-  for (int index = 0; index < 8; ++index) {
-    pages.push_back(bench.page("p" + std::to_string(index), 3, Tier::kNvme));
-    const std::vector<PageUse> use{{pages.back(), Access::kOverwrite}};
-    ASSERT_TRUE(bench.table.acquire(bench.name, use).ok());
-    std::memset(bench.table.data(pages.back()), index, 3 * kBlock - 7);
-    bench.table.release(use);
-  }
-  std::atomic<int> wrong{0};
-  std::vector<std::thread> threads;
-  for (unsigned thread = 0; thread < 3; ++thread) {
-    threads.emplace_back([&, thread] {
-      std::mt19937 random(thread);
-      for (int round = 0; round < 150; ++round) {
-        const std::size_t index = random() % 8;
-        const std::vector<PageUse> use{
-            {pages[index], random() % 2 == 0 ? Access::kRead : Access::kWrite}};
-        if (!bench.table.acquire(bench.name, use).ok()) {
-          ++wrong;
-          continue;
-        }
-        wrong += bench.table.data(pages[index])[17] == static_cast<std::byte>(index) ? 0 : 1;
-        bench.table.release(use);
-      }
-    });
-  }
-  for (std::thread& thread : threads) {
-    thread.join();
-  }
-  EXPECT_EQ(wrong, 0);
 }
 
 }  // namespace

@@ -107,6 +107,27 @@ TEST(Prefetch, AFailedFetchAheadIsReportedByTheOperatorThatNeedsIt) {
   EXPECT_EQ(failures, 1);
 }
 
+TEST(Prefetch, WhatTheEndOfAStepPlannedArrivesInTheNext) {
+  Bench bench(4, 8, true, 2);
+  const std::vector<PageId> pages = make_pages(bench, 4, 2);
+  for (int step = 0; step < 3; ++step) {
+    run_ring(bench, pages, Access::kWrite);
+  }
+  bench.table.begin_step(StepKind::kTraining);
+  for (const PageId page : std::span(pages).first(3)) {
+    ASSERT_TRUE(bench.fill(page, 2, 9, Access::kWrite).ok());
+    bench.table.settle();
+  }
+  bench.faults->hold();
+  ASSERT_TRUE(bench.fill(pages[3], 2, 9, Access::kWrite).ok());
+  bench.table.end_step(StepKind::kTraining);
+  bench.table.begin_step(StepKind::kTraining);
+  bench.faults->resume();
+  bench.table.settle();
+  EXPECT_EQ(bench.table.state(pages[0]), PageState::kResident);
+  bench.table.end_step(StepKind::kTraining);
+}
+
 TEST(Stalls, TheLongestNamesPageAndOperator) {
   Bench bench(2, 8, true);
   const std::vector<PageId> pages = make_pages(bench, 2, 2);
