@@ -22,6 +22,10 @@ Mover::Mover(Options options) : options_(std::move(options)) {
 }
 
 Mover::~Mover() {
+  {
+    // What the I/O thread queued last may have run before its call returned.
+    const std::lock_guard lock(queueing_);
+  }
   if (stream_) {
     stream_->synchronize();
   }
@@ -122,6 +126,7 @@ void Mover::on_read(swap::Transfer& transfer, const Status& status) noexcept {
     mover.options_.on_moved(page, status);
     return;
   }
+  const std::lock_guard lock(mover.queueing_);
   mover.stream_->copy_async(page.block.data(), page.staging.data(), page.options.size_bytes);
   mover.stream_->call_async([&mover, &page] { mover.options_.on_moved(page, Status()); });
 }

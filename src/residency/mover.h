@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <mutex>
 
 #include "src/device/device.h"
 #include "src/residency/page.h"
@@ -76,6 +77,7 @@ class Mover {
 
   Options options_;
   std::unique_ptr<device::Stream> stream_;  // null on unified memory
+  std::mutex queueing_;                     // held by the I/O thread while it uses the stream
   MoverStats stats_;
 };
 
