@@ -50,11 +50,14 @@ std::optional<std::uint64_t> Recorder::on_operator(NameId name, std::span<const 
     return std::nullopt;
   }
   current_.add(name, uses, now_ns());
-  if (!recorded_ || uses.empty()) {
+  if (!recorded_) {
     return std::nullopt;
   }
   if (matches(cursor_, uses)) {
     return cursor_++;
+  }
+  if (uses.empty()) {
+    return std::nullopt;
   }
   // The step left the schedule. Take it up again at the next place that uses the same pages; a step
   // that never comes back is served by faults only.

@@ -34,6 +34,24 @@ TEST(NextUseIndex, AgreesWithASearch) {
   }
 }
 
+TEST(NextUseIndex, AtOrAfterDoesNotWrap) {
+  for (unsigned seed = 0; seed < 20; ++seed) {
+    std::mt19937 random(seed);
+    const Schedule schedule = test::random_schedule(random, 5, 1 + random() % 20, true);
+    const NextUseIndex index(schedule);
+    for (std::uint32_t page = 0; page < 5; ++page) {
+      for (std::uint64_t from = 0; from <= schedule.positions.size(); ++from) {
+        const std::uint64_t distance = from == schedule.positions.size()
+                                           ? kNever
+                                           : distance_by_search(schedule, PageId{page}, from);
+        const bool before_end = distance < schedule.positions.size() - from;
+        ASSERT_EQ(index.at_or_after(PageId{page}, from), before_end ? from + distance : kNever)
+            << "seed " << seed << " page " << page << " from " << from;
+      }
+    }
+  }
+}
+
 TEST(NextUseIndex, EmptyScheduleUsesNothing) {
   const NextUseIndex index;
   EXPECT_EQ(index.distance(PageId{0}, 5), kNever);
