@@ -298,7 +298,6 @@ void PageTable::discard(PageId id) {
   }
   dead.home_block.release();
   dead.dirty = false;
-  dead.error = Status();
   dead.state = PageState::kEmpty;
   pump_fetches();
 }

@@ -111,7 +111,7 @@ TEST_P(Failures, AnErrorOfAPrefetchIsNotBlamedOnAnOverwrite) {
       bench_.table.discard(page);
       bench_.table.discard(broken);
     }
-    ASSERT_TRUE(bench_.fill(other, 3, 7, Access::kConsume).ok());
+    ASSERT_TRUE(bench_.fill(other, 3, 7).ok());  // no room at first sight
     const Access access = discarded ? Access::kWrite : Access::kOverwrite;
     const std::vector<PageUse> again{{broken, access}, {page, access}};
     const Status status = bench_.table.acquire(bench_.name, again);
