@@ -45,6 +45,8 @@ class Mover {
   };
   explicit Mover(Options options);
   ~Mover();
+  Mover(const Mover&) = delete;
+  Mover& operator=(const Mover&) = delete;
 
   /// Gives the page its block with undefined content.
   MoveStart place(Page& page);

@@ -129,7 +129,7 @@ Status PageTable::acquire(NameId operator_name, std::span<const PageUse> uses, H
     ++page(use.page).pins;
   }
   assembling_ = true;
-  const Status status = bring_in(lock, operator_name, uses);
+  Status status = bring_in(lock, operator_name, uses);
   assembling_ = false;
   starving_ = false;
   for (const PageUse& use : uses) {
