@@ -107,6 +107,12 @@ Engine::Engine(std::vector<NamedParameter> parameters, const Config& config)
     : impl_(std::make_unique<Impl>(config)) {
   Impl& self = *impl_;
   throw_if_error(engine::check_parameters(parameters, config.precision));
+  for (const std::string& note : config.notes) {
+    log_info("configuration: " + note);
+  }
+  if (config.has_optimizer && config.gradient_clipping > 0) {
+    log_info(concat("gradients are clipped to a norm of ", config.gradient_clipping));
+  }
   self.service = engine::service_of(parameters);
   if (self.service == nullptr) {
     self.service = make_service(config);

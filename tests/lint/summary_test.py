@@ -1,16 +1,16 @@
 """Tests of tools/lint/summary.py: what counts as passed, failed and skipped."""
-import json
 import pathlib
 import subprocess
 import sys
 import tempfile
 import unittest
+import xml.sax.saxutils
 
 SUMMARY = pathlib.Path(__file__).resolve().parents[2] / "tools" / "lint" / "summary.py"
 
 
-def case(name: str, **more) -> dict:
-    return {"classname": "Suite", "name": name, "status": "RUN", "result": "COMPLETED", **more}
+def case(name: str, inner: str = "", status: str = "run") -> str:
+    return f'<testcase name="{name}" status="{status}" classname="Suite">{inner}</testcase>'
 
 
 class SummaryTest(unittest.TestCase):
@@ -24,8 +24,9 @@ class SummaryTest(unittest.TestCase):
         tests = "".join(f'<testcase name="{name}" status="{status}"/>' for name, status in statuses.items())
         (self.build / "results" / "ctest.xml").write_text(f"<testsuite>{tests}</testsuite>")
 
-    def write_cases(self, program: str, *cases: dict) -> None:
-        (self.build / "results" / f"{program}.json").write_text(json.dumps({"testsuites": [{"testsuite": list(cases)}]}))
+    def write_cases(self, program: str, *cases: str) -> None:
+        text = f"<testsuites><testsuite>{''.join(cases)}</testsuite></testsuites>"
+        (self.build / "results" / f"{program}.xml").write_text(text)
 
     def run_summary(self, *more: str) -> tuple[int, list[str]]:
         run = subprocess.run([sys.executable, "-B", SUMMARY, *more, self.build], stdout=subprocess.PIPE, text=True, check=False)
@@ -33,18 +34,18 @@ class SummaryTest(unittest.TestCase):
 
     def test_cases_of_programs_and_other_tests_are_added_up(self):
         self.write_ctest(io_tests="run", lint="run")
-        self.write_cases("io_tests", case("A"), case("B"), case("C", status="NOTRUN", result="SUPPRESSED"))
+        self.write_cases("io_tests", case("A"), case("B"), case("C", status="notrun"))
         self.assertEqual(self.run_summary(), (0, ["3 passed, 0 failed"]))
 
     def test_skipped_cases_come_with_their_reasons(self):
         self.write_ctest(io_tests="run")
-        skipped = [{"message": "a_test.cc:3\nno GPU\n"}]
-        self.write_cases("io_tests", case("A"), *(case(name, result="SKIPPED", skipped=skipped) for name in "BC"))
+        skipped = f"<skipped message={xml.sax.saxutils.quoteattr('a_test.cc:3' + chr(10) + 'no GPU' + chr(10))}/>"
+        self.write_cases("io_tests", case("A"), *(case(name, skipped) for name in "BC"))
         self.assertEqual(self.run_summary(), (0, ["skipped 2: no GPU", "1 passed, 0 failed, 2 skipped"]))
 
     def test_a_failed_case_counts_once(self):
         self.write_ctest(io_tests="fail")
-        self.write_cases("io_tests", case("A"), case("B", failures=[{}]))
+        self.write_cases("io_tests", case("A"), case("B", "<failure/>"))
         self.assertEqual(self.run_summary(), (1, ["failed: dev/io_tests: Suite.B", "1 passed, 1 failed"]))
 
     def test_a_program_that_died_is_a_failure(self):

@@ -1,14 +1,13 @@
 #!/usr/bin/env python3
 """Adds up what ctest ran: failed cases by name, reasons of skipped ones, then "N passed, N failed, N skipped".
 
-Each BUILD is a build folder with results/ctest.xml (ctest --output-junit) and results/NAME.json of every GoogleTest
+Each BUILD is a build folder with results/ctest.xml (ctest --output-junit) and results/NAME.xml of every GoogleTest
 program. Of such a program its cases count, of any other test the test itself. A program that died counts as one
 failure, whatever it ran before.
 """
 import argparse
 import collections
 import dataclasses
-import json
 import pathlib
 import sys
 import xml.etree.ElementTree
@@ -27,17 +26,17 @@ class Totals:
 
 def add_cases(totals: Totals, path: pathlib.Path, label: str) -> bool:
     """Adds the cases of one GoogleTest program; whether one of them failed."""
-    report = json.loads(path.read_text(encoding="utf-8"))
     failed = False
-    for case in (case for suite in report.get("testsuites", []) for case in suite.get("testsuite", [])):
-        if case.get("failures"):
-            totals.failures.append(f"{label}: {case['classname']}.{case['name']}")
+    for case in xml.etree.ElementTree.parse(path).getroot().iter("testcase"):
+        skipped = case.find("skipped")
+        if case.find("failure") is not None:
+            totals.failures.append(f"{label}: {case.get('classname')}.{case.get('name')}")
             failed = True
-        elif case.get("result") == "SKIPPED":
+        elif skipped is not None:
             # GoogleTest writes "FILE:LINE", then the message.
-            message = [entry.get("message", "").strip() for entry in case.get("skipped", [])]
-            totals.skipped[message[0].split("\n")[-1] if message and message[0] else "no reason given"] += 1
-        elif case.get("status") == "RUN":
+            message = skipped.get("message", "").strip().split("\n", 1)
+            totals.skipped[message[-1].strip() or "no reason given"] += 1
+        elif case.get("status") == "run":
             totals.passed += 1
     return failed
 
@@ -50,7 +49,7 @@ def add_build(totals: Totals, build: pathlib.Path) -> None:
     for test in xml.etree.ElementTree.parse(results / "ctest.xml").getroot().iter("testcase"):
         name, status = test.get("name", ""), test.get("status", "")
         label = f"{build.name}/{name}"
-        cases = results / f"{name}.json"
+        cases = results / f"{name}.xml"
         case_failed = False
         if cases.is_file():
             case_failed = add_cases(totals, cases, label)
