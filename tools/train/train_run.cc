@@ -217,9 +217,6 @@ int run_train(const TrainOptions& options) {
   }
   install_signal_handlers();
   set_thread_count(options.threads);
-  for (const std::string& note : inputs.value().config.notes) {
-    log_info(note);
-  }
   Run run(options, inputs.value());
   remove_file_at_once(folder.own_file());
   const Summary summary = run.train();
