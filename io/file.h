@@ -42,6 +42,7 @@ class File {
   /// length are aligned.
   int fd_for(const void* data, std::uint64_t offset, std::uint64_t size_bytes) const;
   int buffered_fd() const { return buffered_fd_; }
+  int direct_fd() const { return direct_fd_; }  // -1: none
 
   /// Bytes of the file now.
   Result<std::uint64_t> size_bytes() const;

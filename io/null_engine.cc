@@ -2,20 +2,21 @@
 
 #include <algorithm>
 #include <condition_variable>
-#include <deque>
 #include <mutex>
+#include <vector>
 
 namespace stepwell::io {
 namespace {
 
 class NullEngine final : public Engine {
  public:
-  explicit NullEngine(const EngineOptions& options) : Engine(options.queue_depth) {}
-  const char* name() const override { return "null"; }
+  explicit NullEngine(const EngineOptions& options) : Engine(EngineKind::kNull, options) {
+    done_.reserve(options.queue_depth);
+  }
 
  private:
-  void do_submit(Op& op) override {
-    done_.push_back({&op, static_cast<std::int64_t>(op.size_bytes - op.done_bytes)});
+  void do_submit(const Call& call) override {
+    done_.push_back({call.slot, static_cast<std::int64_t>(call.size_bytes)});
   }
 
   std::size_t do_reap(std::span<RawCompletion> completions,
@@ -40,7 +41,7 @@ class NullEngine final : public Engine {
     wake_.notify_all();
   }
 
-  std::deque<RawCompletion> done_;  // of the owner thread
+  std::vector<RawCompletion> done_;  // of the owner thread
   std::mutex mutex_;
   std::condition_variable wake_;
   bool woken_ = false;

@@ -18,6 +18,18 @@ const char* to_string(Direction direction) {
   return "unknown";
 }
 
+const char* to_string(Priority priority) {
+  switch (priority) {
+    case Priority::kDemand:
+      return "demand";
+    case Priority::kPrefetch:
+      return "prefetch";
+    case Priority::kWriteBack:
+      return "write-back";
+  }
+  return "unknown";
+}
+
 namespace {
 
 const char* name_of(Op::State state) {
@@ -57,6 +69,35 @@ std::string Op::to_string() const {
                 ", ",
                 done_bytes,
                 " bytes done)");
+}
+
+void OpList::push_back(Op& op) {
+  op.next = nullptr;
+  op.previous = last_;
+  (last_ == nullptr ? first_ : last_->next) = &op;
+  last_ = &op;
+  ++size_;
+}
+
+void OpList::push_front(Op& op) {
+  op.previous = nullptr;
+  op.next = first_;
+  (first_ == nullptr ? last_ : first_->previous) = &op;
+  first_ = &op;
+  ++size_;
+}
+
+void OpList::remove(Op& op) {
+  (op.previous == nullptr ? first_ : op.previous->next) = op.next;
+  (op.next == nullptr ? last_ : op.next->previous) = op.previous;
+  op.next = op.previous = nullptr;
+  --size_;
+}
+
+Op& OpList::pop_front() {
+  Op& op = *first_;
+  remove(op);
+  return op;
 }
 
 }  // namespace stepwell::io

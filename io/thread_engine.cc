@@ -8,110 +8,137 @@
 #include <thread>
 #include <vector>
 
+#include <sys/syscall.h>
 #include <unistd.h>
 
-#include "io/file.h"
+#include "io/vectored.h"
+#include "src/base/format.h"
 
 namespace stepwell::io {
 namespace {
 
+/// System calls without the C library's wrappers: sanitizers look into buffers there, and these are
+/// leased (lease.h).
+template <class... Args>
+std::int64_t call_kernel(long number, Args... args) {
+  const long result = ::syscall(number, args...);
+  return result < 0 ? -errno : result;
+}
+
 class ThreadEngine final : public Engine {
  public:
-  explicit ThreadEngine(const EngineOptions& options) : Engine(options.queue_depth) {
+  explicit ThreadEngine(const EngineOptions& options) : Engine(EngineKind::kThreads, options) {
     const std::uint32_t count = std::max(1U, options.thread_count);
     for (std::uint32_t index = 0; index < count; ++index) {
-      workers_.emplace_back([this] { work(); });
+      workers_.emplace_back([shared = shared_] { work(*shared); });
     }
+    add_feature(concat("threads ", count));
   }
 
   ~ThreadEngine() override {
     {
-      const std::lock_guard lock(mutex_);
-      stopping_ = true;
+      const std::lock_guard lock(shared_->mutex);
+      shared_->stopping = true;
     }
-    work_there_.notify_all();
+    shared_->work_there.notify_all();
     for (std::thread& worker : workers_) {
-      worker.join();
+      // A worker whose call never returns is left to the end of the process.
+      abandoned() > 0 ? worker.detach() : worker.join();
     }
   }
 
-  const char* name() const override { return "threads"; }
-
  private:
-  void do_submit(Op& op) override {
+  using Outcome = RawCompletion;
+
+  /// Outlives the engine when a worker is stuck.
+  struct Shared {
+    std::mutex mutex;
+    std::condition_variable work_there;
+    std::condition_variable done_there;
+    std::deque<Call> to_do;
+    std::deque<Outcome> done;
+    bool stopping = false;
+    bool woken = false;
+  };
+
+  void do_submit(const Call& call) override {
     {
-      const std::lock_guard lock(mutex_);
-      to_do_.push_back({&op, fd_of(op)});
+      const std::lock_guard lock(shared_->mutex);
+      shared_->to_do.push_back(call);
     }
-    work_there_.notify_one();
+    shared_->work_there.notify_one();
   }
 
   std::size_t do_reap(std::span<RawCompletion> completions,
                       std::chrono::nanoseconds timeout) override {
-    std::unique_lock lock(mutex_);
-    done_there_.wait_for(lock, timeout, [&] { return !done_.empty() || woken_; });
-    woken_ = false;
-    const std::size_t count = std::min(completions.size(), done_.size());
-    std::copy_n(done_.begin(), count, completions.begin());
-    done_.erase(done_.begin(), done_.begin() + static_cast<std::ptrdiff_t>(count));
+    std::unique_lock lock(shared_->mutex);
+    if (timeout.count() > 0) {
+      shared_->done_there.wait_for(
+          lock, timeout, [&] { return !shared_->done.empty() || shared_->woken; });
+    }
+    shared_->woken = false;
+    const std::size_t count = std::min(completions.size(), shared_->done.size());
+    std::copy_n(shared_->done.begin(), count, completions.begin());
+    shared_->done.erase(shared_->done.begin(),
+                        shared_->done.begin() + static_cast<std::ptrdiff_t>(count));
     return count;
+  }
+
+  /// What no worker has begun can be given up; a call that runs cannot.
+  void do_cancel(std::uint32_t slot) override {
+    const std::lock_guard lock(shared_->mutex);
+    const auto found = std::find_if(shared_->to_do.begin(),
+                                    shared_->to_do.end(),
+                                    [&](const Call& call) { return call.slot == slot; });
+    if (found != shared_->to_do.end()) {
+      shared_->to_do.erase(found);
+      shared_->done.push_back({slot, -ECANCELED});
+    }
   }
 
   void do_wake() override {
     {
-      const std::lock_guard lock(mutex_);
-      woken_ = true;
+      const std::lock_guard lock(shared_->mutex);
+      shared_->woken = true;
     }
-    done_there_.notify_all();
+    shared_->done_there.notify_all();
   }
 
-  struct Work {
-    Op* op = nullptr;
-    int fd = -1;
-  };
-
-  void work() {
-    std::unique_lock lock(mutex_);
+  static void work(Shared& shared) {
+    std::unique_lock lock(shared.mutex);
     while (true) {
-      work_there_.wait(lock, [&] { return stopping_ || !to_do_.empty(); });
-      if (to_do_.empty()) {
+      shared.work_there.wait(lock, [&] { return shared.stopping || !shared.to_do.empty(); });
+      if (shared.to_do.empty()) {
         return;
       }
-      const Work next = to_do_.front();
-      to_do_.pop_front();
+      const Call call = shared.to_do.front();
+      shared.to_do.pop_front();
       lock.unlock();
-      const std::int64_t result = run(*next.op, next.fd);
+      const std::int64_t result = run(call);
       lock.lock();
-      done_.push_back({next.op, result});
-      done_there_.notify_all();
+      shared.done.push_back({call.slot, result});
+      shared.done_there.notify_all();
     }
   }
 
-  static std::int64_t run(const Op& op, int fd) {
-    const std::uint64_t done = op.done_bytes;
-    const auto offset = static_cast<off_t>(op.offset + done);
-    ssize_t result = 0;
-    switch (op.direction) {
-      case Direction::kRead:
-        result = ::pread(fd, op.data + done, op.size_bytes - done, offset);
-        break;
-      case Direction::kWrite:
-        result = ::pwrite(fd, op.data + done, op.size_bytes - done, offset);
-        break;
-      case Direction::kFlush:
-        result = ::fdatasync(fd);
-        break;
+  static std::int64_t run(const Call& call) {
+    const bool read = call.direction == Direction::kRead;
+    if (call.direction == Direction::kFlush) {
+      return call_kernel(SYS_fdatasync, call.fd);
     }
-    return result < 0 ? -errno : result;
+    if (call.part_count > 0) {
+      return call_kernel(read ? SYS_preadv : SYS_pwritev,
+                         call.fd,
+                         as_iovec(call.parts),
+                         static_cast<unsigned long>(call.part_count),
+                         call.offset,
+                         0UL);
+    }
+    return call_kernel(
+        read ? SYS_pread64 : SYS_pwrite64, call.fd, call.data, call.size_bytes, call.offset);
   }
 
-  std::mutex mutex_;
-  std::condition_variable work_there_;
-  std::condition_variable done_there_;
-  std::deque<Work> to_do_;
-  std::deque<RawCompletion> done_;
-  bool stopping_ = false;
-  bool woken_ = false;
+  std::shared_ptr<Shared> shared_ = std::make_shared<Shared>();
   std::vector<std::thread> workers_;
 };
 

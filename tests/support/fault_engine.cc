@@ -46,14 +46,15 @@ void FaultControl::wait_for_held(std::uint64_t count) {
 class FaultEngine final : public io::Engine {
  public:
   explicit FaultEngine(std::shared_ptr<FaultControl> control)
-      : Engine(kQueueDepth), control_(std::move(control)) {}
-  const char* name() const override { return "faulty"; }
+      : Engine(io::EngineKind::kNull, {.kind = io::EngineKind::kNull, .queue_depth = kQueueDepth}),
+        control_(std::move(control)) {}
+  bool copies_in_user_space() const override { return true; }
 
  private:
   static constexpr std::uint32_t kQueueDepth = 8;
 
-  void do_submit(io::Op& op) override {
-    queue_.push_back(&op);
+  void do_submit(const Call& call) override {
+    queue_.push_back(call);
     const std::lock_guard lock(control_->mutex_);
     control_->held_ = queue_.size();
     control_->changed_.notify_all();
@@ -72,15 +73,15 @@ class FaultEngine final : public io::Engine {
       if (queue_.empty() || control_->holding_ || completions.empty()) {
         return 0;
       }
-      os_error = next_failure(*queue_.front());
+      os_error = next_failure(queue_.front());
       if (control_->shorten_ && ++control_->requests_ % 2 == 0) {
-        bytes_max = (queue_.front()->size_bytes - queue_.front()->done_bytes + 1) / 2;
+        bytes_max = (queue_.front().size_bytes + 1) / 2;
       }
       control_->held_ = queue_.size() - 1;
     }
-    io::Op& op = *queue_.front();
+    const Call call = queue_.front();
     queue_.pop_front();
-    completions[0] = {&op, os_error != 0 ? -os_error : transfer(op, bytes_max)};
+    completions[0] = {call.slot, os_error != 0 ? -os_error : transfer(call, bytes_max)};
     return 1;
   }
 
@@ -90,9 +91,9 @@ class FaultEngine final : public io::Engine {
     control_->changed_.notify_all();
   }
 
-  int next_failure(const io::Op& op) {
+  int next_failure(const Call& call) {
     FaultControl::Failures& failures =
-        op.direction == io::Direction::kRead ? control_->reads_ : control_->writes_;
+        call.direction == io::Direction::kRead ? control_->reads_ : control_->writes_;
     if (failures.left == 0) {
       return 0;
     }
@@ -100,18 +101,23 @@ class FaultEngine final : public io::Engine {
     return failures.os_error;
   }
 
-  static std::int64_t transfer(io::Op& op, std::uint64_t bytes_max) {
-    const std::uint64_t bytes = std::min(op.size_bytes - op.done_bytes, bytes_max);
-    const auto offset = static_cast<off_t>(op.offset + op.done_bytes);
-    std::byte* data = op.data + op.done_bytes;
-    const ssize_t moved = op.direction == io::Direction::kRead
-                              ? ::pread(fd_of(op), data, bytes, offset)
-                              : ::pwrite(fd_of(op), data, bytes, offset);
+  static std::int64_t transfer(const Call& call, std::uint64_t bytes_max) {
+    if (call.direction == io::Direction::kFlush) {
+      return ::fdatasync(call.fd) == 0 ? 0 : -errno;
+    }
+    // Of a merged request only the first piece: a short transfer.
+    std::byte* const data = call.part_count > 0 ? call.parts[0].data : call.data;
+    const std::uint64_t bytes =
+        std::min(call.part_count > 0 ? call.parts[0].size_bytes : call.size_bytes, bytes_max);
+    const auto offset = static_cast<off_t>(call.offset);
+    const ssize_t moved = call.direction == io::Direction::kRead
+                              ? ::pread(call.fd, data, bytes, offset)
+                              : ::pwrite(call.fd, data, bytes, offset);
     return moved < 0 ? -errno : moved;
   }
 
   std::shared_ptr<FaultControl> control_;
-  std::deque<io::Op*> queue_;  // of the loop's thread
+  std::deque<Call> queue_;  // of the loop's thread
 };
 
 std::unique_ptr<io::Engine> make_fault_engine(std::shared_ptr<FaultControl> control) {

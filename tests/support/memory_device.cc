@@ -32,22 +32,24 @@ std::uint64_t MemoryDevice::below(std::uint64_t bound) {
 }
 
 /// What a kernel call would answer: bytes moved, or a negative errno value.
-std::int64_t MemoryDevice::transfer(io::Op& op) {
+std::int64_t MemoryDevice::transfer(const io::File& file_name,
+                                    io::Direction direction,
+                                    std::uint64_t offset,
+                                    std::span<std::byte> memory) {
   const std::lock_guard lock(mutex_);
   if (happens(options_.interrupted_share)) {
     return happens(0.5) ? -EINTR : -EAGAIN;
   }
-  if (op.direction == io::Direction::kFlush) {
+  if (direction == io::Direction::kFlush) {
     return 0;
   }
-  std::uint64_t bytes = op.size_bytes - op.done_bytes;
+  std::uint64_t bytes = memory.size();
   if (bytes > 1 && happens(options_.short_share)) {
     bytes = 1 + below(bytes - 1);
   }
-  const std::uint64_t offset = op.offset + op.done_bytes;
-  std::byte* const data = op.data + op.done_bytes;
-  std::vector<std::byte>& file = files_[op.file->path()];
-  if (op.direction == io::Direction::kRead) {
+  std::byte* const data = memory.data();
+  std::vector<std::byte>& file = files_[file_name.path()];
+  if (direction == io::Direction::kRead) {
     bytes = offset < file.size() ? std::min<std::uint64_t>(bytes, file.size() - offset) : 0;
     std::copy_n(file.begin() + static_cast<std::ptrdiff_t>(offset), bytes, data);
     return static_cast<std::int64_t>(bytes);
@@ -66,11 +68,12 @@ std::int64_t MemoryDevice::transfer(io::Op& op) {
 class MemoryEngine final : public io::Engine {
  public:
   MemoryEngine(std::shared_ptr<MemoryDevice> device, std::uint32_t queue_depth)
-      : Engine(queue_depth), device_(std::move(device)) {}
-  const char* name() const override { return "memory"; }
+      : Engine(io::EngineKind::kNull, {.kind = io::EngineKind::kNull, .queue_depth = queue_depth}),
+        device_(std::move(device)) {}
+  bool copies_in_user_space() const override { return true; }
 
  private:
-  void do_submit(io::Op& op) override { queue_.push_back(&op); }
+  void do_submit(const Call& call) override { queue_.push_back(call); }
 
   std::size_t do_reap(std::span<RawCompletion> completions,
                       std::chrono::nanoseconds timeout) override {
@@ -82,8 +85,8 @@ class MemoryEngine final : public io::Engine {
     }
     std::size_t count = 0;
     while (count < completions.size() && !queue_.empty()) {
-      io::Op* const op = take();
-      completions[count++] = {op, device_->transfer(*op)};
+      const Call call = take();
+      completions[count++] = {call.slot, transfer(call)};
     }
     return count;
   }
@@ -95,18 +98,38 @@ class MemoryEngine final : public io::Engine {
   }
 
   /// Any request of the queue; the oldest may have to wait for all others.
-  io::Op* take() {
+  Call take() {
     const std::lock_guard lock(device_->mutex_);
     const bool pass_over = queue_.size() > 1 && device_->happens(device_->options_.late_share);
     const std::size_t index =
         pass_over ? 1 + device_->below(queue_.size() - 1) : device_->below(queue_.size());
-    io::Op* const op = queue_[index];
+    const Call call = queue_[index];
     queue_.erase(queue_.begin() + static_cast<std::ptrdiff_t>(index));
-    return op;
+    return call;
+  }
+
+  std::int64_t transfer(const Call& call) {
+    if (call.part_count == 0) {
+      return device_->transfer(
+          *call.file, call.direction, call.offset, {call.data, call.size_bytes});
+    }
+    std::uint64_t done = 0;
+    for (const io::Part& part : std::span(call.parts, call.part_count)) {
+      const std::int64_t moved = device_->transfer(
+          *call.file, call.direction, call.offset + done, {part.data, part.size_bytes});
+      if (moved < 0) {
+        return done > 0 ? static_cast<std::int64_t>(done) : moved;
+      }
+      done += static_cast<std::uint64_t>(moved);
+      if (static_cast<std::uint64_t>(moved) < part.size_bytes) {
+        break;
+      }
+    }
+    return static_cast<std::int64_t>(done);
   }
 
   std::shared_ptr<MemoryDevice> device_;
-  std::vector<io::Op*> queue_;  // of the loop's thread
+  std::vector<Call> queue_;  // of the loop's thread
   std::mutex mutex_;
   std::condition_variable wake_;
   bool woken_ = false;

@@ -8,6 +8,7 @@
 #include <memory>
 #include <mutex>
 #include <random>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -39,7 +40,10 @@ class MemoryDevice {
   friend class MemoryEngine;
   bool happens(double share);                // with the mutex held
   std::uint64_t below(std::uint64_t bound);  // with the mutex held
-  std::int64_t transfer(io::Op& op);
+  std::int64_t transfer(const io::File& file_name,
+                        io::Direction direction,
+                        std::uint64_t offset,
+                        std::span<std::byte> memory);
 
   MemoryDeviceOptions options_;
   mutable std::mutex mutex_;
