@@ -1,5 +1,6 @@
 #include "io/file.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -99,10 +100,13 @@ void File::close_all() noexcept {
 }
 
 int File::fd_for(const void* data, std::uint64_t offset, std::uint64_t size_bytes) const {
+  // Not finer than a page, whatever the device allows: a page of which one part is written directly
+  // and another through the page cache at the same time loses one of them.
+  constexpr std::uint64_t kPageBytes = 4096;
+  const std::uint64_t unit = std::max<std::uint64_t>(alignment_.offset_bytes, kPageBytes);
   const bool aligned =
       is_aligned(reinterpret_cast<std::uintptr_t>(data), alignment_.memory_bytes) &&
-      is_aligned(offset, alignment_.offset_bytes) &&
-      is_aligned(size_bytes, alignment_.offset_bytes);
+      is_aligned(offset, unit) && is_aligned(size_bytes, unit);
   return direct() && aligned ? direct_fd_ : buffered_fd_;
 }
 

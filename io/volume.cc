@@ -36,12 +36,18 @@ Result<std::unique_ptr<Volume>> Volume::create(std::vector<VolumeMember> members
   }
   Result<StripeLayout> layout = StripeLayout::create(weights, options.stripe_bytes);
   STEPWELL_RETURN_IF_ERROR(layout.status());
-  if (options.block_bytes == 0 || options.rings == 0) {
-    return Status(StatusCode::kInvalidArgument,
-                  concat("a volume needs a block size and rings above 0, not ",
-                         options.block_bytes,
-                         " and ",
-                         options.rings));
+  if (options.rings == 0) {
+    return Status(StatusCode::kInvalidArgument, "a volume needs at least one ring");
+  }
+  for (const std::uint64_t bytes : {options.block_bytes, options.stripe_bytes}) {
+    if (bytes == 0 || !is_aligned(bytes, kPieceAlignment)) {
+      return Status(StatusCode::kInvalidArgument,
+                    concat("block size and stripe of a volume are positive multiples of ",
+                           kPieceAlignment,
+                           " bytes, ",
+                           bytes,
+                           " is not"));
+    }
   }
   std::vector<std::unique_ptr<Member>> made;
   for (VolumeMember& member : members) {
@@ -51,6 +57,7 @@ Result<std::unique_ptr<Volume>> Volume::create(std::vector<VolumeMember> members
       STEPWELL_RETURN_IF_ERROR(engine.status());
       LoopOptions loop = options.loop;
       loop.cpus = made.back()->options.cpus;
+      loop.merged_bytes_max = std::min(loop.merged_bytes_max, options.block_bytes);
       made.back()->loops.push_back(std::make_unique<Loop>(std::move(engine).value(), loop));
       made.back()->loops.back()->register_file(made.back()->options.file);
     }

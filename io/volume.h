@@ -21,10 +21,14 @@ struct VolumeMember {
   std::vector<int> cpus;  // cores for its threads, for example those near the device; empty: all
 };
 
+/// Pieces begin and end at multiples of this, but for the ends of a request: no two share a page.
+inline constexpr std::uint64_t kPieceAlignment = 4096;
+
 struct VolumeOptions {
   EngineOptions engine;               // queue depth and threads of each ring of each member
   LoopOptions loop;                   // cpus is taken from the member
-  std::uint64_t block_bytes = kMiB;   // longer requests are split into calls of this size
+  /// Longer requests are split into calls of this size, neighbours merged up to it.
+  std::uint64_t block_bytes = kMiB;
   std::uint64_t stripe_bytes = kMiB;  // on one member before the next one's turn
   std::uint32_t rings = 1;            // threads with a queue each, for every member
 };

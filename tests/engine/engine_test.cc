@@ -6,10 +6,10 @@
 #include <limits>
 
 #include <gtest/gtest.h>
-#include <sys/mount.h>
 #include <torch/torch.h>
 
 #include "stepwell/stepwell.h"
+#include "tests/support/small_disk.h"
 #include "tests/support/temporary_folder.h"
 
 namespace stepwell {
@@ -160,30 +160,10 @@ INSTANTIATE_TEST_SUITE_P(Homes,
                                          OffloadDevice::kNvme),
                          [](const auto& home) { return std::string(to_string(home.param)); });
 
-/// A file system in memory of a given size, or a reason why there is none.
-class SmallDisk {
- public:
-  SmallDisk(const std::string& at, const char* options, unsigned long flags) : at_(at) {
-    mounted_ = ::mount("none", at.c_str(), "tmpfs", flags, options) == 0;
-  }
-  ~SmallDisk() {
-    if (mounted_) {
-      ::umount2(at_.c_str(), MNT_DETACH);
-    }
-  }
-  SmallDisk(const SmallDisk&) = delete;
-  SmallDisk& operator=(const SmallDisk&) = delete;
-  bool mounted() const { return mounted_; }
-
- private:
-  std::string at_;
-  bool mounted_ = false;
-};
-
 class DiskTest : public testing::Test {
  protected:
   std::string error_with(const char* options, unsigned long flags) {
-    const SmallDisk disk(folder_.path().string(), options, flags);
+    const test::SmallDisk disk(folder_.path().string(), "tmpfs", options, flags);
     if (!disk.mounted()) {
       return "";
     }

@@ -29,6 +29,17 @@ void FaultControl::resume() {
   changed_.notify_all();
 }
 
+void FaultControl::lose(std::uint64_t count) {
+  const std::lock_guard lock(mutex_);
+  to_lose_ = count;
+}
+
+void FaultControl::answer_lost() {
+  const std::lock_guard lock(mutex_);
+  answer_lost_ = true;
+  changed_.notify_all();
+}
+
 void FaultControl::heal() {
   const std::lock_guard lock(mutex_);
   reads_ = writes_ = {};
@@ -54,8 +65,13 @@ class FaultEngine final : public io::Engine {
   static constexpr std::uint32_t kQueueDepth = 8;
 
   void do_submit(const Call& call) override {
-    queue_.push_back(call);
     const std::lock_guard lock(control_->mutex_);
+    if (control_->to_lose_ > 0) {
+      --control_->to_lose_;
+      lost_.push_back(call);
+      return;
+    }
+    queue_.push_back(call);
     control_->held_ = queue_.size();
     control_->changed_.notify_all();
   }
@@ -67,9 +83,14 @@ class FaultEngine final : public io::Engine {
     {
       std::unique_lock lock(control_->mutex_);
       control_->changed_.wait_for(lock, timeout, [&] {
-        return control_->woken_ || (!queue_.empty() && !control_->holding_);
+        return control_->woken_ || (!queue_.empty() && !control_->holding_) ||
+               (control_->answer_lost_ && !lost_.empty());
       });
       control_->woken_ = false;
+      if (control_->answer_lost_) {
+        queue_.insert(queue_.end(), lost_.begin(), lost_.end());
+        lost_.clear();
+      }
       if (queue_.empty() || control_->holding_ || completions.empty()) {
         return 0;
       }
@@ -117,6 +138,7 @@ class FaultEngine final : public io::Engine {
   }
 
   std::shared_ptr<FaultControl> control_;
+  std::deque<Call> lost_;   // of the loop's thread
   std::deque<Call> queue_;  // of the loop's thread
 };
 

@@ -21,6 +21,10 @@ class FaultControl {
   /// Requests that come from now on wait for resume().
   void hold();
   void resume();
+  /// The next `count` requests are taken and never answered, until answer_lost().
+  void lose(std::uint64_t count);
+  /// Answers the lost ones now, as a device that comes back does.
+  void answer_lost();
   /// No failures, no shortening; resumes.
   void heal();
   /// Blocks until at least `count` requests wait.
@@ -40,6 +44,8 @@ class FaultControl {
   bool shorten_ = false;
   bool holding_ = false;
   std::uint64_t held_ = 0;
+  std::uint64_t to_lose_ = 0;
+  bool answer_lost_ = false;
   std::uint64_t requests_ = 0;
   bool woken_ = false;
 };
