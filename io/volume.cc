@@ -73,6 +73,7 @@ void Volume::submit(Request& request) {
   STEPWELL_CHECK(request.direction == Direction::kFlush || request.size_bytes > 0,
                  "a request of 0 bytes");
   request.first_error = Status();
+  request.abandoned = false;
   enqueue_pieces(request);
 }
 

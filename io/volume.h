@@ -25,8 +25,8 @@ struct VolumeMember {
 inline constexpr std::uint64_t kPieceAlignment = 4096;
 
 struct VolumeOptions {
-  EngineOptions engine;               // queue depth and threads of each ring of each member
-  LoopOptions loop;                   // cpus is taken from the member
+  EngineOptions engine;  // queue depth and threads of each ring of each member
+  LoopOptions loop;      // cpus is taken from the member
   /// Longer requests are split into calls of this size, neighbours merged up to it.
   std::uint64_t block_bytes = kMiB;
   std::uint64_t stripe_bytes = kMiB;  // on one member before the next one's turn

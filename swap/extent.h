@@ -25,6 +25,7 @@ struct Extent {
   std::vector<std::uint64_t>
       checksums;              // one per checksum block; meaningful where `written` is set
   std::vector<bool> written;  // block holds data
+  bool abandoned = false;     // a write that never completed may still reach it: not to be reused
 
   bool valid() const { return offset != UINT64_MAX; }
   std::uint64_t block_count() const { return div_ceil(size_bytes, kChecksumBlockBytes); }

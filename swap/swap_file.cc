@@ -123,11 +123,13 @@ Result<SwapFile> SwapFile::create(const std::string& folder, int rank, bool dire
 }
 
 SwapFile::SwapFile(SwapFile&& other) noexcept
-    : file_(std::move(other.file_)), lock_fd_(std::exchange(other.lock_fd_, -1)) {}
+    : path_(std::move(other.path_)),
+      file_(std::move(other.file_)),
+      lock_fd_(std::exchange(other.lock_fd_, -1)) {}
 
 SwapFile::~SwapFile() {
   if (lock_fd_ >= 0) {
-    ::unlink(file_.path().c_str());
+    ::unlink(path_.c_str());
     ::close(lock_fd_);
   }
 }

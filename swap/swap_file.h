@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <utility>
 
 #include "io/file.h"
 #include "stepwell/status.h"
@@ -18,12 +19,15 @@ class SwapFile {
   SwapFile& operator=(SwapFile&& other) = delete;
   ~SwapFile();
 
-  io::File& file() { return file_; }
-  const io::File& file() const { return file_; }
+  const std::string& path() const { return path_; }
+  /// The open file, for whoever does the I/O. Once.
+  io::File take_file() { return std::move(file_); }
 
  private:
-  SwapFile(io::File file, int lock_fd) : file_(std::move(file)), lock_fd_(lock_fd) {}
+  SwapFile(io::File file, int lock_fd)
+      : path_(file.path()), file_(std::move(file)), lock_fd_(lock_fd) {}
 
+  std::string path_;
   io::File file_;
   int lock_fd_ = -1;
 };

@@ -6,7 +6,6 @@
 #include <mutex>
 #include <vector>
 
-#include "io/loop.h"
 #include "src/base/format.h"
 #include "stepwell/check.h"
 #include "swap/checksum.h"
@@ -22,55 +21,42 @@ constexpr std::uint64_t kGrowthBytes = 64 * kMiB;
 
 }  // namespace
 
-/// The I/O requests of one transfer. Made at submit, gone when the last one has completed.
-struct Transfer::State {
-  SwapSpace::Impl* space = nullptr;
-  Transfer* transfer = nullptr;
-  std::vector<io::Op> ops;
-  std::size_t remaining = 0;  // of the I/O thread
-  Status first_error;         // of the I/O thread
-};
-
 struct SwapSpace::Impl {
-  Impl(SwapFile opened, std::unique_ptr<io::Engine> engine, std::uint64_t request)
-      : swap_file(std::move(opened)), request_bytes(request), loop(std::move(engine)) {}
+  Impl(std::vector<SwapFile> opened, std::unique_ptr<io::Volume> made)
+      : files(std::move(opened)), volume(std::move(made)) {}
 
-  static void on_op_complete(io::Op& op, const Status& status) noexcept;
-  void finish(Transfer::State& state);
+  static void on_request_complete(io::Request& request, const Status& status) noexcept;
+  void finish(Transfer& transfer, const Status& outcome);
   Status verify(const Transfer& transfer);
   void remember_checksums(const Transfer& transfer);
 
-  SwapFile swap_file;
-  std::uint64_t request_bytes;
+  std::vector<SwapFile> files;
   std::mutex mutex;
   std::condition_variable idle;
-  ExtentAllocator allocator;    // guarded by mutex
-  SwapStats stats;              // guarded by mutex
-  std::uint64_t in_flight = 0;  // transfers, guarded by mutex
-  io::Loop loop;                // last: its thread uses everything above
+  ExtentAllocator allocator;           // guarded by mutex
+  SwapStats stats;                     // guarded by mutex
+  std::uint64_t in_flight = 0;         // transfers, guarded by mutex
+  std::unique_ptr<io::Volume> volume;  // last: its threads use everything above
 };
 
 SwapSpace::SwapSpace(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
 Result<std::unique_ptr<SwapSpace>> SwapSpace::open(const SwapSpaceOptions& options) {
-  if (options.request_bytes < kExtentAlignment ||
-      !is_aligned(options.request_bytes, kExtentAlignment)) {
-    return Status(StatusCode::kInvalidArgument,
-                  concat("request size ",
-                         options.request_bytes,
-                         " is not a positive multiple of ",
-                         kExtentAlignment,
-                         " bytes (aio.block_size)"));
+  std::vector<SwapFile> files;
+  std::vector<io::VolumeMember> members;
+  for (const SwapFolder& folder : options.folders) {
+    Result<SwapFile> file = SwapFile::create(folder.path, options.rank, options.direct);
+    STEPWELL_RETURN_IF_ERROR(file.status());
+    files.push_back(std::move(file).value());
+    members.push_back({.file = files.back().take_file(), .weight = folder.weight, .cpus = {}});
   }
-  Result<std::unique_ptr<io::Engine>> engine =
-      options.engine_factory ? options.engine_factory() : io::Engine::create(options.engine);
-  STEPWELL_RETURN_IF_ERROR(engine.status());
-  Result<SwapFile> file = SwapFile::create(options.folder, options.rank, options.direct);
-  STEPWELL_RETURN_IF_ERROR(file.status());
-  std::unique_ptr<SwapSpace> space(new SwapSpace(std::make_unique<Impl>(  // NOLINT: private
-      std::move(file).value(),
-      std::move(engine).value(),
-      options.request_bytes)));
+  Result<std::unique_ptr<io::Volume>> volume =
+      options.engine_factory
+          ? io::Volume::create(std::move(members), options.volume, options.engine_factory)
+          : io::Volume::create(std::move(members), options.volume);
+  STEPWELL_RETURN_IF_ERROR(volume.status());
+  std::unique_ptr<SwapSpace> space(new SwapSpace(  // NOLINT: private
+      std::make_unique<Impl>(std::move(files), std::move(volume).value())));
   STEPWELL_RETURN_IF_ERROR(space->reserve(options.reserve_bytes));
   return space;
 }
@@ -86,7 +72,7 @@ Status SwapSpace::reserve(std::uint64_t total_bytes) {
   if (wanted <= impl_->allocator.total_bytes()) {
     return {};
   }
-  STEPWELL_RETURN_IF_ERROR(impl_->swap_file.file().preallocate(wanted).with_context(
+  STEPWELL_RETURN_IF_ERROR(impl_->volume->preallocate(wanted).with_context(
       "the swap space has no room; free some, or name a larger disk in nvme_path"));
   impl_->allocator.grow(wanted);
   impl_->stats.file_bytes = wanted;
@@ -128,6 +114,9 @@ void SwapSpace::release(Extent&& extent) {
   const Extent ended = std::move(extent);
   extent = Extent();
   const std::lock_guard lock(impl_->mutex);
+  if (ended.abandoned) {
+    return;
+  }
   impl_->allocator.release(ended.offset, ended.size_bytes);
   impl_->stats.allocated_bytes -= align_up(ended.size_bytes, kExtentAlignment);
 }
@@ -138,7 +127,7 @@ void check_transfer(const Transfer& transfer) {
   const Extent* extent = transfer.extent;
   STEPWELL_CHECK(extent != nullptr && extent->valid(), "a transfer needs an extent");
   const std::uint64_t end = transfer.offset_bytes + transfer.size_bytes;
-  STEPWELL_CHECK(transfer.state == nullptr,
+  STEPWELL_CHECK(transfer.space == nullptr,
                  concat("transfer of '", extent->name, "' is in flight"));
   STEPWELL_CHECK(transfer.size_bytes > 0 && end <= extent->size_bytes &&
                      is_aligned(transfer.offset_bytes, kChecksumBlockBytes) &&
@@ -173,32 +162,20 @@ void SwapSpace::submit(Transfer& transfer) {
     // request.
     impl_->remember_checksums(transfer);
   }
-  auto state = std::make_unique<Transfer::State>();
-  state->space = impl_.get();
-  state->transfer = &transfer;
-  const std::uint64_t padded = align_up(transfer.size_bytes, kExtentAlignment);
-  std::vector<io::Op> ops(div_ceil(padded, impl_->request_bytes));
-  state->ops.swap(ops);
-  state->remaining = state->ops.size();
-  std::vector<io::Op*> pointers;
-  std::uint64_t at = 0;
-  for (io::Op& op : state->ops) {
-    op.direction = transfer.direction;
-    op.file = &impl_->swap_file.file();
-    op.offset = transfer.extent->offset + transfer.offset_bytes + at;
-    op.data = transfer.data + at;
-    op.size_bytes = std::min(impl_->request_bytes, padded - at);
-    op.on_complete = &Impl::on_op_complete;
-    op.context = state.get();
-    at += op.size_bytes;
-    pointers.push_back(&op);
-  }
   {
     const std::lock_guard lock(impl_->mutex);
     ++impl_->in_flight;
   }
-  transfer.state = state.release();
-  impl_->loop.enqueue(pointers);
+  transfer.space = impl_.get();
+  io::Request& request = transfer.request;
+  request.direction = transfer.direction;
+  request.priority = transfer.priority;
+  request.offset = transfer.extent->offset + transfer.offset_bytes;
+  request.data = transfer.data;
+  request.size_bytes = align_up(transfer.size_bytes, kExtentAlignment);
+  request.context = &transfer;
+  request.on_complete = &Impl::on_request_complete;
+  impl_->volume->submit(request);
 }
 
 void SwapSpace::Impl::remember_checksums(const Transfer& transfer) {
@@ -209,14 +186,9 @@ void SwapSpace::Impl::remember_checksums(const Transfer& transfer) {
   });
 }
 
-void SwapSpace::Impl::on_op_complete(io::Op& op, const Status& status) noexcept {
-  auto& state = *static_cast<Transfer::State*>(op.context);
-  if (!status.ok() && state.first_error.ok()) {
-    state.first_error = status.with_context(concat("'", state.transfer->extent->name, "'"));
-  }
-  if (--state.remaining == 0) {
-    state.space->finish(state);
-  }
+void SwapSpace::Impl::on_request_complete(io::Request& request, const Status& status) noexcept {
+  Transfer& transfer = *static_cast<Transfer*>(request.context);
+  static_cast<Impl*>(transfer.space)->finish(transfer, status);
 }
 
 Status SwapSpace::Impl::verify(const Transfer& transfer) {
@@ -225,6 +197,8 @@ Status SwapSpace::Impl::verify(const Transfer& transfer) {
   for_each_block(transfer, [&](std::uint64_t block, std::uint64_t at, std::uint64_t bytes) {
     const std::uint64_t found = checksum_of(transfer.data + at, bytes);
     if (found != extent.checksums[block] && status.ok()) {
+      const io::StripeLayout::Piece piece =
+          volume->layout().first_piece(extent.offset + block * kChecksumBlockBytes, bytes);
       status = {StatusCode::kCorrupt,
                 concat("'",
                        extent.name,
@@ -233,9 +207,9 @@ Status SwapSpace::Impl::verify(const Transfer& transfer) {
                        " (",
                        bytes,
                        " bytes at offset ",
-                       extent.offset + block * kChecksumBlockBytes,
+                       piece.member_offset,
                        " of ",
-                       swap_file.file().path(),
+                       volume->file(piece.member).path(),
                        ") is not what was written: checksum ",
                        std::hex,
                        found,
@@ -247,13 +221,12 @@ Status SwapSpace::Impl::verify(const Transfer& transfer) {
   return status;
 }
 
-void SwapSpace::Impl::finish(Transfer::State& state) {
-  const std::unique_ptr<Transfer::State> ends(&state);
-  Transfer& transfer = *state.transfer;
+void SwapSpace::Impl::finish(Transfer& transfer, const Status& outcome) {
   const bool read = transfer.direction == io::Direction::kRead;
-  Status status = state.first_error;
-  if (status.ok() && read) {
-    status = verify(transfer);
+  Status status = outcome.ok() && read ? verify(transfer) : outcome;
+  if (!outcome.ok()) {
+    status = outcome.with_context(concat("'", transfer.extent->name, "'"));
+    transfer.extent->abandoned |= transfer.request.abandoned && !read;
   }
   {
     const std::lock_guard lock(mutex);
@@ -263,7 +236,7 @@ void SwapSpace::Impl::finish(Transfer::State& state) {
       (read ? stats.read_bytes : stats.written_bytes) += transfer.size_bytes;
     }
   }
-  transfer.state = nullptr;
+  transfer.space = nullptr;
   transfer.on_complete(transfer, status);
   const std::lock_guard lock(mutex);
   --in_flight;
@@ -291,21 +264,24 @@ Status SwapSpace::run_blocking(Transfer& transfer) {
   return gate.status;
 }
 
+void SwapSpace::change_priority(Transfer& transfer, io::Priority priority) {
+  impl_->volume->change_priority(transfer.request, priority);
+}
+
 const std::string& SwapSpace::path() const {
-  return impl_->swap_file.file().path();
+  return impl_->files.front().path();
 }
 
 std::string SwapSpace::describe() const {
-  const io::File& file = impl_->swap_file.file();
-  return concat("swap space ",
-                file.path(),
-                ": engine ",
-                impl_->loop.engine_name(),
-                ", ",
-                file.direct()
-                    ? concat("direct I/O (alignment ", file.alignment().offset_bytes, ")")
-                    : concat("buffered I/O",
-                             file.direct_refusal().empty() ? "" : ", " + file.direct_refusal()));
+  return "swap space " + impl_->volume->describe();
+}
+
+std::vector<io::Volume::MemberStats> SwapSpace::device_stats() const {
+  return impl_->volume->stats();
+}
+
+std::vector<std::string> SwapSpace::complaints() const {
+  return impl_->volume->complaints();
 }
 
 SwapStats SwapSpace::stats() const {

@@ -1,32 +1,37 @@
-// The swap space of one process: a preallocated file in a folder, extents in it, and checked
-// transfers to them.
+// The swap space of one process: preallocated files, one a folder, striped to one range of bytes;
+// extents in it, and checked transfers to them.
 //
-// The file is named stepwell-<process>-<rank>-<number>.swap and locked while it lives. It is
+// A file is named stepwell-<process>-<rank>-<number>.swap and locked while it lives. It is
 // removed on close; what a killed process left behind is recognised by its free lock and removed by
 // the next open() of the folder.
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
-#include "io/engine.h"
+#include "io/volume.h"
 #include "stepwell/status.h"
 #include "swap/extent.h"
 #include "swap/transfer.h"
 
 namespace stepwell::swap {
 
+/// A place for a part of the swap space.
+struct SwapFolder {
+  std::string path;   // must exist and be writable
+  double weight = 1;  // share of the bytes: the bandwidth of its device, in any unit
+};
+
 struct SwapSpaceOptions {
-  std::string folder;  // must exist and be writable
+  std::vector<SwapFolder> folders;  // one a device; at least one
   int rank = 0;
-  std::uint64_t reserve_bytes = 0;     // preallocated at open; more is added when needed
-  std::uint64_t request_bytes = kMiB;  // size of one I/O request
-  bool direct = true;                  // direct I/O where the file system allows it
-  io::EngineOptions engine;
-  /// Tests put a faulty engine here; empty: io::Engine::create(engine).
-  std::function<Result<std::unique_ptr<io::Engine>>()> engine_factory;
+  std::uint64_t reserve_bytes = 0;  // preallocated at open; more is added when needed
+  bool direct = true;               // direct I/O where the file system allows it
+  io::VolumeOptions volume;
+  /// Tests put a faulty engine here; empty: io::Engine::create(volume.engine).
+  io::Volume::EngineFactory engine_factory;
 };
 
 struct SwapStats {
@@ -58,16 +63,23 @@ class SwapSpace {
   /// Gives the extent's room back. No transfer of it may be in flight.
   void release(Extent&& extent);
 
-  /// Starts `transfer`. Its callback runs on the I/O thread exactly once. Reading verifies every
+  /// Starts `transfer`. Its callback runs on an I/O thread exactly once. Reading verifies every
   /// block's checksum (kCorrupt names extent, block, file and offset); reading a block that was
   /// never written is a checked error.
   void submit(Transfer& transfer);
   /// Runs `transfer` and waits; its on_complete is not used.
   Status run_blocking(Transfer& transfer);
+  /// For what of `transfer` has not begun. It must not end meanwhile (see Page).
+  void change_priority(Transfer& transfer, io::Priority priority);
 
+  /// Of the first folder's file.
   const std::string& path() const;
-  /// Engine, direct or buffered (with the reason), alignment: one line for the log.
+  /// Files, engines, direct or buffered (with the reason), alignment: one line for the log.
   std::string describe() const;
+  /// What each device did.
+  std::vector<io::Volume::MemberStats> device_stats() const;
+  /// See io::Volume::complaints().
+  std::vector<std::string> complaints() const;
   SwapStats stats() const;
 
   struct Impl;  // named by the requests in flight

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "io/op.h"
+#include "io/volume.h"
 #include "stepwell/status.h"
 #include "swap/extent.h"
 
@@ -19,16 +19,17 @@ struct Transfer {
   using Callback = void (*)(Transfer& transfer, const Status& status) noexcept;
 
   io::Direction direction = io::Direction::kRead;
+  io::Priority priority = io::Priority::kDemand;
   Extent* extent = nullptr;
   std::uint64_t offset_bytes = 0;  // inside the extent
   std::uint64_t size_bytes = 0;    // logical bytes
   std::byte* data = nullptr;
-  Callback on_complete = nullptr;  // on the I/O thread; must not block
+  Callback on_complete = nullptr;  // on an I/O thread; must not block
   void* context = nullptr;
 
-  // Owned by the swap space while in flight: see swap_space.cc.
-  struct State;
-  State* state = nullptr;
+  // Owned by the swap space while in flight.
+  void* space = nullptr;  // null: not in flight
+  io::Request request;    // its `abandoned` tells, after kTimedOut, that `data` must not be reused
 };
 
 }  // namespace stepwell::swap

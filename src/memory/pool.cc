@@ -59,6 +59,15 @@ void Block::release() {
   }
 }
 
+void Block::abandon() {
+  if (data_ != nullptr) {
+    pool_->give_up(capacity_bytes_);
+    pool_ = nullptr;
+    data_ = nullptr;
+    capacity_bytes_ = 0;
+  }
+}
+
 struct Pool::Impl {
   explicit Impl(Source& from) : source(from) {}
 
@@ -66,6 +75,7 @@ struct Pool::Impl {
   mutable std::mutex mutex;
   std::uint64_t live_bytes = 0;
   std::uint64_t kept_bytes = 0;
+  std::uint64_t abandoned_bytes = 0;
   std::list<Kept> kept;  // oldest first
   std::unordered_map<std::uint64_t, std::list<std::list<Kept>::iterator>> kept_by_size;
   std::unordered_map<std::byte*, Reservation> reservations;  // of live and kept blocks
@@ -145,6 +155,17 @@ Result<Block> Pool::allocate(std::uint64_t bytes, Holder holder) {
   block.capacity_bytes_ = capacity;
   block.holder_ = holder;
   return block;
+}
+
+void Pool::give_up(std::uint64_t capacity_bytes) noexcept {
+  const std::lock_guard lock(impl_->mutex);
+  impl_->live_bytes -= capacity_bytes;
+  impl_->abandoned_bytes += capacity_bytes;
+}
+
+std::uint64_t Pool::abandoned_bytes() const {
+  const std::lock_guard lock(impl_->mutex);
+  return impl_->abandoned_bytes;
 }
 
 void Pool::take_back(std::byte* data, std::uint64_t capacity_bytes, Holder) noexcept {

@@ -137,14 +137,14 @@ Status Service::open_swap(const Config& config) {
                    "' differ; this version keeps both in one folder: name the same one")};
   }
   swap::SwapSpaceOptions options;
-  options.folder = parameters_on_nvme ? parameters.nvme_path : optimizer.nvme_path;
-  options.request_bytes = config.aio.block_size_bytes;
+  options.folders = {{.path = parameters_on_nvme ? parameters.nvme_path : optimizer.nvme_path}};
+  options.volume.block_bytes = config.aio.block_size_bytes;
   options.direct = config.stepwell.direct_io;
-  options.engine.queue_depth = config.aio.queue_depth;
-  options.engine.thread_count = std::max(1U, config.aio.intra_op_parallelism);
+  options.volume.engine.queue_depth = config.aio.queue_depth;
+  options.volume.engine.thread_count = std::max(1U, config.aio.intra_op_parallelism);
   const Result<io::EngineKind> kind = engine_kind(config.stepwell.io_engine);
   STEPWELL_RETURN_IF_ERROR(kind.status());
-  options.engine.kind = kind.value();
+  options.volume.engine.kind = kind.value();
   Result<std::unique_ptr<swap::SwapSpace>> space = swap::SwapSpace::open(options);
   STEPWELL_RETURN_IF_ERROR(space.status());
   swap_ = std::move(space).value();

@@ -82,9 +82,19 @@ MoveStart Mover::allocate_staging(Page& page) {
       *options_.host_pool, memory::Holder::kStaging, MoveStart::kNoHostRoom, page, page.staging);
 }
 
-MoveStart Mover::fetch(Page& page) {
+void Mover::hurry(Page& page) {
+  // A write that first passes a stream is not the swap space's yet.
+  const bool submitted = direct_to_host(page) || page.state == PageState::kFetching;
+  if (page.options.home == Tier::kNvme && submitted &&
+      page.transfer.priority != io::Priority::kDemand) {
+    page.transfer.priority = io::Priority::kDemand;
+    options_.swap->change_priority(page.transfer, io::Priority::kDemand);
+  }
+}
+
+MoveStart Mover::fetch(Page& page, io::Priority priority) {
   if (page.options.home == Tier::kNvme) {
-    return fetch_from_swap(page);
+    return fetch_from_swap(page, priority);
   }
   if (const MoveStart placed = place(page); placed != MoveStart::kDone) {
     return placed;
@@ -98,7 +108,7 @@ MoveStart Mover::fetch(Page& page) {
   return MoveStart::kStarted;
 }
 
-MoveStart Mover::fetch_from_swap(Page& page) {
+MoveStart Mover::fetch_from_swap(Page& page, io::Priority priority) {
   if (!direct_to_host(page)) {
     if (const MoveStart staged = allocate_staging(page); staged != MoveStart::kDone) {
       return staged;
@@ -110,6 +120,7 @@ MoveStart Mover::fetch_from_swap(Page& page) {
   }
   page.mover = this;
   page.transfer.direction = io::Direction::kRead;
+  page.transfer.priority = priority;
   page.transfer.extent = &page.extent;
   page.transfer.size_bytes = page.options.size_bytes;
   page.transfer.data = page.staging ? page.staging.data() : page.block.data();
@@ -152,6 +163,7 @@ MoveStart Mover::write_back(Page& page) {
 MoveStart Mover::write_to_swap(Page& page) {
   page.mover = this;
   page.transfer.direction = io::Direction::kWrite;
+  page.transfer.priority = io::Priority::kWriteBack;
   page.transfer.extent = &page.extent;
   page.transfer.size_bytes = page.options.size_bytes;
   page.transfer.data = page.block.data();
@@ -190,6 +202,12 @@ MoveStart Mover::take_away(Page& page) {
 
 void Mover::on_finished(Page& page, bool was_fetch, const Status& status) {
   const bool crossed_to_device = !direct_to_host(page);
+  if (page.transfer.request.abandoned) {
+    // The device may still write to these bytes. A page that could not be written keeps its block:
+    // it holds the only copy, and a late write only reads it.
+    page.staging ? page.staging.abandon() : was_fetch ? page.block.abandon() : void();
+    page.transfer.request.abandoned = false;
+  }
   page.staging.release();
   if (!status.ok()) {
     return;

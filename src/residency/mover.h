@@ -50,8 +50,11 @@ class Mover {
 
   /// Gives the page its block with undefined content.
   MoveStart place(Page& page);
-  /// Gives the page its block and brings its content from home.
-  MoveStart fetch(Page& page);
+  /// Gives the page its block and brings its content from home. `priority`: kDemand when something
+  /// waits for it.
+  MoveStart fetch(Page& page, io::Priority priority);
+  /// Something waits for a page that is being moved.
+  void hurry(Page& page);
   /// Makes home hold the content of the block. The block stays.
   MoveStart write_back(Page& page);
   /// Takes the block away; home holds the content, except on unified memory with a host home, where
@@ -72,7 +75,7 @@ class Mover {
                             memory::Block& block);
   MoveStart allocate_staging(Page& page);
   bool direct_to_host(const Page& page) const;
-  MoveStart fetch_from_swap(Page& page);
+  MoveStart fetch_from_swap(Page& page, io::Priority priority);
   MoveStart write_to_swap(Page& page);
   static void on_read(swap::Transfer& transfer, const Status& status) noexcept;
   static void on_written(swap::Transfer& transfer, const Status& status) noexcept;

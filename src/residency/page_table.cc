@@ -235,6 +235,7 @@ void PageTable::materialise(Page& wanted, Access access, Waiting& waiting) {
     return;
   }
   if (wanted.in_flight()) {
+    mover_->hurry(wanted);
     waiting.complete = false;
     ++waiting.missing;
     waiting.waits_for = waiting.waits_for == nullptr ? &wanted : waiting.waits_for;
@@ -247,7 +248,8 @@ void PageTable::materialise(Page& wanted, Access access, Waiting& waiting) {
   }
   wanted.error = Status();
   const bool fill = wanted.state == PageState::kEmpty && wanted.options.zero_fill;
-  const MoveStart start = fetch ? mover_->fetch(wanted) : mover_->place(wanted);
+  const MoveStart start =
+      fetch ? mover_->fetch(wanted, io::Priority::kDemand) : mover_->place(wanted);
   waiting.complete = waiting.complete && start == MoveStart::kDone;
   if (start == MoveStart::kFailed) {
     return;  // reported by resolve_shortage

@@ -99,7 +99,7 @@ void PageTable::pump_fetches() {
 }
 
 bool PageTable::start_fetch(Page& target) {
-  switch (mover_->fetch(target)) {
+  switch (mover_->fetch(target, io::Priority::kPrefetch)) {
     case MoveStart::kNoRoom:
     case MoveStart::kNoHostRoom:
       return false;

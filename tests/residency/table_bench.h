@@ -51,7 +51,7 @@ struct Bench {
 
   std::unique_ptr<swap::SwapSpace> open_swap() {
     return swap::SwapSpace::open(
-               {.folder = folder.path().string(),
+               {.folders = {{.path = folder.path().string()}},
                 .engine_factory = [this] { return Result(test::make_fault_engine(faults)); }})
         .value_or_throw();
   }

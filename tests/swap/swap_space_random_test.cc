@@ -22,8 +22,8 @@ class Program {
     device_ = std::make_shared<test::MemoryDevice>(
         test::MemoryDeviceOptions{.seed = seed, .short_share = 0.3, .interrupted_share = 0.2});
     space_ =
-        SwapSpace::open({.folder = folder_.path().string(),
-                         .request_bytes = 64 * kKiB,
+        SwapSpace::open({.folders = {{.path = folder_.path().string()}},
+                         .volume = {.block_bytes = 64 * kKiB},
                          .engine_factory = [this] { return test::make_memory_engine(device_); }})
             .value_or_throw();
   }

@@ -10,6 +10,7 @@
 
 #include "stepwell/memory/pool.h"
 #include "swap/swap_file.h"
+#include "tests/support/fault_engine.h"
 #include "tests/support/temporary_folder.h"
 
 namespace stepwell::swap {
@@ -18,7 +19,7 @@ namespace {
 class SwapSpaceTest : public testing::Test {
  protected:
   std::unique_ptr<SwapSpace> open() {
-    return SwapSpace::open({.folder = folder_.path().string()}).value_or_throw();
+    return SwapSpace::open({.folders = {{.path = folder_.path().string()}}}).value_or_throw();
   }
   memory::Block block(std::uint64_t bytes) {
     return pool_.allocate(bytes, memory::Holder::kStaging).value();
@@ -75,20 +76,90 @@ TEST_F(SwapSpaceTest, FlippedBitNamesExtentBlockAndFile) {
   space->release(std::move(extent));
 }
 
+TEST_F(SwapSpaceTest, SeveralFoldersAreOneSpace) {
+  const test::TemporaryFolder second;
+  const auto space = SwapSpace::open({.folders = {{.path = folder_.path().string(), .weight = 3},
+                                                  {.path = second.path().string()}},
+                                      .volume = {.stripe_bytes = 64 * kKiB}})
+                         .value_or_throw();
+  constexpr std::uint64_t kBytes = 4 * kMiB;
+  memory::Block out = block(kBytes);
+  memory::Block in = block(kBytes);
+  for (std::uint64_t at = 0; at < kBytes; ++at) {
+    out.data()[at] = static_cast<std::byte>(at * 31 + at / 4096);
+  }
+  Extent extent = space->allocate(kBytes, "page").value();
+  ASSERT_TRUE(transfer(*space, io::Direction::kWrite, extent, out.data()).ok());
+  ASSERT_TRUE(transfer(*space, io::Direction::kRead, extent, in.data()).ok());
+  EXPECT_EQ(std::memcmp(in.data(), out.data(), kBytes), 0);
+  const auto devices = space->device_stats();
+  ASSERT_EQ(devices.size(), 2U);
+  EXPECT_EQ(devices[0].io.write.bytes, 3 * kMiB);
+  EXPECT_EQ(devices[1].io.write.bytes, kMiB);
+  space->release(std::move(extent));
+}
+
+TEST_F(SwapSpaceTest, TruncatedFileIsFound) {
+  const auto space = open();
+  memory::Block data = block(2 * kMiB);
+  std::memset(data.data(), 1, 2 * kMiB);
+  Extent extent = space->allocate(2 * kMiB, "h.7.weight").value();
+  ASSERT_TRUE(transfer(*space, io::Direction::kWrite, extent, data.data()).ok());
+  ASSERT_EQ(::truncate(space->path().c_str(), static_cast<off_t>(extent.offset + kMiB)), 0);
+  const Status status = transfer(*space, io::Direction::kRead, extent, data.data());
+  EXPECT_EQ(status.code(), StatusCode::kIo);
+  for (const std::string& part :
+       {std::string("'h.7.weight'"), space->path(), std::string("the file ends here")}) {
+    EXPECT_NE(status.message().find(part), std::string::npos) << status.message();
+  }
+  space->release(std::move(extent));
+}
+
+/// A read that never completes: an error in time, and neither its bytes nor, for a write, its place
+/// on the disk are used again.
+TEST_F(SwapSpaceTest, RequestWithoutAnAnswerEndsAndItsPlaceIsNotReused) {
+  const auto control = std::make_shared<test::FaultControl>();
+  const auto space =
+      SwapSpace::open({.folders = {{.path = folder_.path().string()}},
+                       .volume = {.loop = {.deadline = std::chrono::milliseconds(50)}},
+                       .engine_factory = [&] { return Result(test::make_fault_engine(control)); }})
+          .value_or_throw();
+  memory::Block data = block(4096);
+  Extent lost = space->allocate(4096, "page").value();
+  control->lose(1);
+  Transfer moved{.direction = io::Direction::kWrite,
+                 .extent = &lost,
+                 .size_bytes = lost.size_bytes,
+                 .data = data.data()};
+  const Status status = space->run_blocking(moved);
+  EXPECT_EQ(status.code(), StatusCode::kTimedOut);
+  EXPECT_TRUE(moved.request.abandoned);
+  const std::uint64_t offset = lost.offset;
+  space->release(std::move(lost));
+  data.abandon();
+  EXPECT_EQ(pool_.abandoned_bytes(), 4096U);
+  Extent next = space->allocate(4096, "next").value();
+  EXPECT_NE(next.offset, offset);
+  memory::Block other = block(4096);
+  EXPECT_TRUE(transfer(*space, io::Direction::kWrite, next, other.data()).ok());
+  space->release(std::move(next));
+}
+
 TEST_F(SwapSpaceTest, FolderThatCannotBeUsedIsNamed) {
   const std::string missing = folder_.file("nowhere");
-  Status status = SwapSpace::open({.folder = missing}).status();
+  Status status = SwapSpace::open({.folders = {{.path = missing}}}).status();
   EXPECT_EQ(status.code(), StatusCode::kNotFound);
   EXPECT_NE(status.message().find(missing), std::string::npos);
   const std::string file = folder_.file("file");
   std::fclose(std::fopen(file.c_str(), "w"));
-  EXPECT_EQ(SwapSpace::open({.folder = file}).status().code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(SwapSpace::open({.folders = {{.path = file}}}).status().code(),
+            StatusCode::kInvalidArgument);
 }
 
 TEST_F(SwapSpaceTest, NoRoomGivesTheNumbersAndLeavesNothing) {
-  const Status status =
-      SwapSpace::open({.folder = folder_.path().string(), .reserve_bytes = std::uint64_t{1} << 50})
-          .status();
+  const Status status = SwapSpace::open({.folders = {{.path = folder_.path().string()}},
+                                         .reserve_bytes = std::uint64_t{1} << 50})
+                            .status();
   EXPECT_TRUE(status.code() == StatusCode::kNoSpace || status.code() == StatusCode::kIo)
       << status.to_string();
   EXPECT_NE(status.message().find("free"), std::string::npos) << status.message();

@@ -47,6 +47,9 @@ class Block {
   std::uint64_t capacity_bytes() const { return capacity_bytes_; }
   /// Gives the block back to its pool now.
   void release();
+  /// Gives the block up for good: its bytes are never used again and stay charged as long as the
+  /// pool lives. For memory that a device which does not answer may still write to.
+  void abandon();
 
  private:
   friend class Pool;
@@ -74,6 +77,8 @@ class Pool {
   std::uint64_t room_bytes() const;
   /// Bytes of live blocks.
   std::uint64_t live_bytes() const;
+  /// Bytes of blocks that were given up.
+  std::uint64_t abandoned_bytes() const;
   /// Bytes kept for reuse.
   std::uint64_t kept_bytes() const;
   /// Gives every kept block back to the system.
@@ -88,6 +93,7 @@ class Pool {
   friend class Block;
   struct Impl;
   void take_back(std::byte* data, std::uint64_t capacity_bytes, Holder holder) noexcept;
+  void give_up(std::uint64_t capacity_bytes) noexcept;
   Budget& budget_;
   std::unique_ptr<Impl> impl_;
 };
