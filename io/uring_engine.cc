@@ -176,13 +176,15 @@ class UringEngine final : public Engine {
       : Engine(EngineKind::kUring, options), options_(options), calls_(options.queue_depth) {}
 
   Status set_up() {
-    if (const int failed = make_ring(); failed != 0) {
+    int failed = probe();
+    failed = failed == 0 ? make_ring() : failed;
+    if (failed != 0) {
       const Status reason = Status::from_errno(
           failed, concat("setting up io_uring with queue depth ", options_.queue_depth));
       return {reason.code(), reason.message() + cure_of(failed), failed};
     }
     if (options_.completion_polling) {
-      const int failed = polled_.make(queue_depth(), IORING_SETUP_IOPOLL);
+      failed = polled_.make(queue_depth(), IORING_SETUP_IOPOLL);
       failed == 0 ? add_feature("completion polling")
                   : add_refusal(Status::from_errno(failed, "completion polling").message());
     }
@@ -200,6 +202,20 @@ class UringEngine final : public Engine {
   }
 
  private:
+  /// Filters of system calls may allow the set-up and refuse the calls that do the work.
+  static int probe() {
+    Ring small;
+    if (const int failed = small.make(1, 0); failed != 0) {
+      return failed;
+    }
+    io_uring_prep_nop(small.next_entry());
+    int result = 0;
+    do {
+      result = io_uring_submit_and_wait(&small.raw(), 1);
+    } while (result == -EINTR);
+    return result < 0 ? -result : 0;
+  }
+
   /// Tries what this kernel may have, best first, and shrinks the ring before it gives up.
   int make_ring() {
     struct Choice {

@@ -2,8 +2,11 @@
 
 #include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <filesystem>
+#include <regex>
 #include <system_error>
+#include <thread>
 #include <utility>
 
 #include <fcntl.h>
@@ -29,11 +32,28 @@ namespace {
 class FolderLock {
  public:
   explicit FolderLock(const std::string& folder)
-      : fd_(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
-    if (fd_ >= 0) {
-      while (::flock(fd_, LOCK_EX) != 0 && errno == EINTR) {
+      : fd_(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {}
+  /// Others hold it only while they look through the folder: whoever holds it for longer is stuck
+  /// or no process of ours.
+  Status acquire(const std::string& folder) const {
+    constexpr auto kPatience = std::chrono::seconds(5);
+    constexpr auto kPause = std::chrono::milliseconds(5);
+    const auto end = std::chrono::steady_clock::now() + kPatience;
+    while (fd_ >= 0 && ::flock(fd_, LOCK_EX | LOCK_NB) != 0) {
+      if (errno == EWOULDBLOCK && std::chrono::steady_clock::now() > end) {
+        return {StatusCode::kTimedOut,
+                concat("another process has held the lock of the swap folder ",
+                       folder,
+                       " for ",
+                       kPatience.count(),
+                       " s; end it (lslocks names it) or name another folder in nvme_path")};
       }
+      if (errno != EWOULDBLOCK && errno != EINTR) {
+        return Status::from_errno(errno, "locking the swap folder " + folder);
+      }
+      std::this_thread::sleep_for(kPause);
     }
+    return {};
   }
   ~FolderLock() {
     if (fd_ >= 0) {
@@ -47,8 +67,19 @@ class FolderLock {
   int fd_;
 };
 
-bool is_swap_file(const fs::path& path) {
-  return path.filename().string().starts_with("stepwell-") && path.extension() == ".swap";
+/// stepwell-<process>-<rank>-<number>.swap, and an ordinary file.
+bool is_swap_file(const fs::directory_entry& entry) {
+  static const std::regex pattern("stepwell-[0-9]+-[0-9]+-[0-9]+\\.swap");
+  std::error_code error;
+  return entry.symlink_status(error).type() == fs::file_type::regular &&
+         std::regex_match(entry.path().filename().string(), pattern);
+}
+
+/// Files that this process has made so far.
+std::atomic<std::uint64_t> files_made{0};
+
+std::string path_of(const std::string& folder, int rank, std::uint64_t number) {
+  return concat(folder, "/stepwell-", ::getpid(), "-", rank, "-", number, ".swap");
 }
 
 Status check_folder(const std::string& folder) {
@@ -68,7 +99,7 @@ std::size_t reclaim_locked(const std::string& folder) {
   std::size_t removed = 0;
   std::error_code error;
   for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
-    if (!is_swap_file(entry.path())) {
+    if (!is_swap_file(entry)) {
       continue;
     }
     const int fd = ::open(entry.path().c_str(), O_RDWR | O_CLOEXEC);
@@ -95,20 +126,20 @@ std::size_t reclaim_locked(const std::string& folder) {
 
 std::size_t reclaim_dead_files(const std::string& folder) {
   const FolderLock lock(folder);
-  return reclaim_locked(folder);
+  return lock.acquire(folder).ok() ? reclaim_locked(folder) : 0;
 }
 
 Result<SwapFile> SwapFile::create(const std::string& folder, int rank, bool direct) {
   STEPWELL_RETURN_IF_ERROR(check_folder(folder));
-  static std::atomic<std::uint64_t> counter{0};
   const FolderLock folder_lock(folder);
+  STEPWELL_RETURN_IF_ERROR(folder_lock.acquire(folder));
   reclaim_locked(folder);
-  const std::string path =
-      concat(folder, "/stepwell-", ::getpid(), "-", rank, "-", ++counter, ".swap");
+  const std::string path = path_of(folder, rank, ++files_made);
   Result<io::File> file =
       io::File::open(path, {.create = true, .exclusive = true, .writable = true, .direct = direct});
   if (!file.ok()) {
-    return file.status().with_context(concat("swap folder ", folder, " cannot be used"));
+    return file.status().with_context(
+        concat("swap folder ", folder, " cannot be used; name a writable one in nvme_path"));
   }
   const int lock_fd = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
   if (lock_fd < 0 || ::flock(lock_fd, LOCK_EX | LOCK_NB) != 0) {
@@ -120,6 +151,14 @@ Result<SwapFile> SwapFile::create(const std::string& folder, int rank, bool dire
     return status;
   }
   return SwapFile(std::move(file).value(), lock_fd);
+}
+
+std::vector<std::string> next_swap_files(const std::vector<std::string>& folders, int rank) {
+  std::vector<std::string> paths;
+  for (const std::string& folder : folders) {
+    paths.push_back(path_of(folder, rank, files_made + paths.size() + 1));
+  }
+  return paths;
 }
 
 SwapFile::SwapFile(SwapFile&& other) noexcept

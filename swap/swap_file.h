@@ -4,6 +4,7 @@
 
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "io/file.h"
 #include "stepwell/status.h"
@@ -31,6 +32,10 @@ class SwapFile {
   io::File file_;
   int lock_fd_ = -1;
 };
+
+/// The files that the next swap space of this process makes in `folders`, for a handler that has to
+/// remove them whatever happens.
+std::vector<std::string> next_swap_files(const std::vector<std::string>& folders, int rank);
 
 /// Removes swap files of `folder` whose lock nobody holds. Returns how many.
 std::size_t reclaim_dead_files(const std::string& folder);

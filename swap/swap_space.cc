@@ -107,6 +107,8 @@ Result<Extent> SwapSpace::allocate(std::uint64_t size_bytes, std::string name) {
   extent.written.resize(extent.block_count());
   const std::lock_guard lock(impl_->mutex);
   impl_->stats.allocated_bytes += align_up(size_bytes, kExtentAlignment);
+  impl_->stats.peak_allocated_bytes =
+      std::max(impl_->stats.peak_allocated_bytes, impl_->stats.allocated_bytes);
   return extent;
 }
 

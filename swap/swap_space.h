@@ -37,7 +37,8 @@ struct SwapSpaceOptions {
 struct SwapStats {
   std::uint64_t file_bytes = 0;       // preallocated
   std::uint64_t allocated_bytes = 0;  // in extents
-  std::uint64_t read_bytes = 0;       // logical bytes of completed transfers
+  std::uint64_t peak_allocated_bytes = 0;
+  std::uint64_t read_bytes = 0;  // logical bytes of completed transfers
   std::uint64_t written_bytes = 0;
   std::uint64_t reads = 0;  // transfers
   std::uint64_t writes = 0;

@@ -58,19 +58,33 @@ struct ZeroConfig {
 struct AioConfig {
   std::uint64_t block_size_bytes = 1'048'576;
   std::uint32_t queue_depth = 8;
-  std::uint32_t intra_op_parallelism = 1;  // threads of the thread engine
+  std::uint32_t intra_op_parallelism = 1;  // I/O threads with a queue each, for every device
 };
 
 /// A budget of a tier: a number of bytes, or "auto".
 inline constexpr std::uint64_t kAutoBytes = std::numeric_limits<std::uint64_t>::max();
 
+/// One entry of `stepwell.io.devices`.
+struct IoDeviceConfig {
+  std::string path;                         // folder on the device
+  std::uint64_t read_bytes_per_second = 0;  // as `swap-bench tune` measured them; 0: not known
+  std::uint64_t write_bytes_per_second = 0;
+  bool operator==(const IoDeviceConfig&) const = default;
+};
+
 /// `stepwell`: what DeepSpeed has no key for.
 struct StepwellConfig {
-  std::uint64_t device_bytes =
-      kAutoBytes;  // arena for pages on the device; "auto" on the CPU device: no limit
-  std::uint64_t host_bytes = kAutoBytes;  // host tier; "auto": no limit of its own
-  std::string io_engine = "auto";         // auto, io_uring, threads
+  /// Budgets for pages on the device and on the host. "auto": 40 % of the memory that is available
+  /// when the service opens.
+  std::uint64_t device_bytes = kAutoBytes;
+  std::uint64_t host_bytes = kAutoBytes;
+  std::string io_engine = "auto";  // auto, io_uring, libaio, threads
   bool direct_io = true;
+  bool submission_polling = false;  // io_uring SQPOLL
+  bool completion_polling = false;  // io_uring IOPOLL
+  double io_deadline_seconds = 60;  // a request without an answer for longer fails; 0: never
+  std::uint64_t io_in_flight_bytes = 268'435'456;  // handed to the kernel at a time, each thread
+  std::vector<IoDeviceConfig> io_devices;          // empty: nvme_path alone
   std::uint64_t tile_elements =
       4'194'304;                // elements of one optimizer tile, bounded by sub_group_size
   std::string device = "auto";  // auto, cpu, cuda

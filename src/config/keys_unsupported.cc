@@ -5,7 +5,8 @@ namespace stepwell::config {
 namespace {
 
 constexpr std::string_view kReport = "read Engine::take_report() instead";
-constexpr std::string_view kScheduler = "call Engine::set_lr before each step";
+constexpr std::string_view kScheduler =
+    "call Engine::set_lr before each step (stepwell train: --lr and --warmup-steps)";
 
 constexpr Key kKeys[] = {
     section("fp16", "float16 training"),

@@ -20,6 +20,8 @@ const char* name_of(Type type) {
       return "text";
     case Type::kBytes:
       return "bytes";
+    case Type::kDevices:
+      return "list of devices";
     case Type::kBetas:
     case Type::kList:
       return "list";

@@ -23,8 +23,9 @@ enum class Type : std::uint8_t {
   kInteger,  // also an integral float (5e8) or a decimal string ("500000000")
   kNumber,
   kText,
-  kBytes,  // an integer, a text with a unit ("512MiB", "1.5GB"), or "auto"
-  kBetas,  // a list of two numbers in [0, 1)
+  kBytes,    // an integer, a text with a unit ("512MiB", "1.5GB"), or "auto"
+  kBetas,    // a list of two numbers in [0, 1)
+  kDevices,  // a list of folders with their bandwidths
   kList,
   kAny,  // an object or value that is not looked into
 };
@@ -50,6 +51,7 @@ using Field = std::variant<bool*,
                            OffloadDevice*,
                            Precision*,
                            OptimizerKind*,
+                           std::vector<IoDeviceConfig>*,
                            Betas>;
 
 /// One row. Texts live for the whole program.

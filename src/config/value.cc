@@ -186,6 +186,46 @@ Result<Json> normalise_betas(const Json& value) {
   return Json::array({value[0].get<double>(), value[1].get<double>()});
 }
 
+/// {"path": DIR, "read_bytes_per_second": N, "write_bytes_per_second": N} each, bandwidths for all
+/// or for none.
+Result<Json> normalise_devices(const Json& value) {
+  constexpr const char* kExpected =
+      "a list of objects {\"path\": folder, \"read_bytes_per_second\": integer, "
+      "\"write_bytes_per_second\": integer}, at most 64, the last two in all or in none";
+  Json devices = Json::array();
+  if (!value.is_array() || value.size() > 64) {
+    return wrong(kExpected, value);
+  }
+  std::size_t measured = 0;
+  for (const Json& device : value) {
+    if (!device.is_object() || !device.contains("path") || !device["path"].is_string() ||
+        device["path"].get_ref<const std::string&>().empty()) {
+      return wrong(kExpected, device);
+    }
+    Json made = {{"path", device["path"]}};
+    for (const char* key : {"read_bytes_per_second", "write_bytes_per_second"}) {
+      const std::optional<std::int64_t> rate =
+          device.contains(key) ? integer_of(device[key]) : std::optional<std::int64_t>(0);
+      if (!rate || *rate < 0) {
+        return wrong(concat(key, " as an integer of at least 0"), device[key]);
+      }
+      made[key] = *rate;
+    }
+    for (const auto& [key, unused] : device.items()) {
+      if (!made.contains(key)) {
+        return Status(StatusCode::kInvalidArgument,
+                      concat("unknown key '", key, "' of a device; expected ", kExpected));
+      }
+    }
+    measured += made["read_bytes_per_second"] > 0 && made["write_bytes_per_second"] > 0 ? 1U : 0U;
+    devices.push_back(std::move(made));
+  }
+  if (measured != 0 && measured != devices.size()) {
+    return wrong(kExpected, value);
+  }
+  return devices;
+}
+
 /// Enumerators stand in the order of the row's choices.
 template <class Enum>
 Enum enumerator_of(const Key& key, const Json& value) {
@@ -204,6 +244,14 @@ struct Store {
   void operator()(const Betas& field) const {
     *field.first = value[0].get<double>();
     *field.second = value[1].get<double>();
+  }
+  void operator()(std::vector<IoDeviceConfig>* field) const {
+    field->clear();
+    for (const Json& device : value) {
+      field->push_back({device["path"].get<std::string>(),
+                        device["read_bytes_per_second"].get<std::uint64_t>(),
+                        device["write_bytes_per_second"].get<std::uint64_t>()});
+    }
   }
   void operator()(std::string* field) const { *field = value.get<std::string>(); }
   void operator()(std::optional<std::uint64_t>* field) const {
@@ -226,6 +274,15 @@ struct Load {
 
   Json operator()(const Precision* field) const { return *field == Precision::kBf16; }
   Json operator()(const Betas& field) const { return Json::array({*field.first, *field.second}); }
+  Json operator()(const std::vector<IoDeviceConfig>* field) const {
+    Json devices = Json::array();
+    for (const IoDeviceConfig& device : *field) {
+      devices.push_back({{"path", device.path},
+                         {"read_bytes_per_second", device.read_bytes_per_second},
+                         {"write_bytes_per_second", device.write_bytes_per_second}});
+    }
+    return devices;
+  }
   Json operator()(const std::string* field) const {
     return field->empty() && key.default_text == "null" ? Json() : Json(*field);
   }
@@ -281,6 +338,8 @@ Result<Json> normalise(const Key& key, const Json& value) {
       return normalise_bytes(key, value);
     case Type::kBetas:
       return normalise_betas(value);
+    case Type::kDevices:
+      return normalise_devices(value);
     case Type::kList:
       return value.is_array() ? Result<Json>(value) : wrong("a list", value);
     case Type::kAny:

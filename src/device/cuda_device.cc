@@ -39,10 +39,11 @@ CudaEvent& as_cuda_event(Event& event) {
 }
 
 Status no_usable_gpu(const std::string& reason) {
-  return Status(StatusCode::kUnsupported,
-                concat("no usable GPU: ",
-                       reason,
-                       "; set \"device\": \"cpu\", or see whether nvidia-smi finds the GPU"));
+  return Status(
+      StatusCode::kUnsupported,
+      concat("no usable GPU: ",
+             reason,
+             "; set stepwell.device.kind to \"cpu\", or see whether nvidia-smi finds the GPU"));
 }
 
 /// The number of GPUs, or why there is none.

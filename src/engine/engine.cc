@@ -1,6 +1,8 @@
 #include "stepwell/engine.h"
 
+#include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <map>
 
 #include "src/base/format.h"
@@ -96,6 +98,7 @@ struct Engine::Impl {
   std::optional<double> norm;
   Status failure;  // of a step that ended half done
   bool backward_failed = false;
+  std::uint64_t backwards = 0;  // since the last step
   bool applied = true;
   double lr = 0;
   std::uint64_t micro_steps = 0;
@@ -116,6 +119,8 @@ Engine::Engine(std::vector<NamedParameter> parameters, const Config& config)
   self.service = engine::service_of(parameters);
   if (self.service == nullptr) {
     self.service = make_service(config);
+  } else {
+    throw_if_error(self.service->check_same_budgets(config));
   }
   throw_if_error(self.service->reserve_swap(swap_bytes_needed(parameters, config)));
   self.parameters = engine::take_over(parameters, self.service, config.precision);
@@ -155,10 +160,13 @@ Engine::Engine(std::vector<NamedParameter> parameters, const Config& config)
   for (engine::TakenParameter& parameter : self.parameters) {
     parameter.original = torch::Tensor();
   }
+  self.service->pages().trim();  // what conversion and master copies left
+  engine::claim(self.parameters, true);
 }
 
 Engine::~Engine() {
   impl_->hooks.reset();
+  engine::claim(impl_->parameters, false);
   impl_->service->pages().end_step(StepKind::kTraining);
 }
 
@@ -193,8 +201,10 @@ void Engine::Impl::ensure_usable() const {
   if (optimizer == nullptr) {
     throw Error(
         Status(StatusCode::kInvalidArgument,
-               "this engine trains nothing: the configuration has no \"optimizer\" section, or no "
-               "parameter requires grad"));
+               config.has_optimizer
+                   ? "this engine trains nothing: no parameter required grad at initialize()"
+                   : "this engine trains nothing: the configuration has no \"optimizer\" "
+                     "section"));
   }
 }
 
@@ -207,6 +217,7 @@ torch::Tensor Engine::backward(const torch::Tensor& loss) {
                               loss.defined() ? loss.numel() : 0,
                               "; reduce it with mean() or sum()")));
   }
+  ++self.backwards;
   const ScopedTimer timer(self.report.backward_seconds);
   const auto divisor = static_cast<double>(self.config.gradient_accumulation_steps);
   torch::Tensor divided = divisor == 1.0 ? loss : loss / divisor;
@@ -233,10 +244,16 @@ void Engine::step() {
         "repeat the step"));
   }
   const bool boundary = is_gradient_accumulation_boundary();
+  if (boundary && self.backwards == 0) {
+    throw Error(
+        Status(StatusCode::kInvalidArgument,
+               "step() without a backward() since the last step: there is nothing to apply"));
+  }
   ++self.micro_steps;
   if (!boundary) {
     return;
   }
+  self.backwards = 0;
   const ScopedTimer timer(self.report.step_seconds);
   Result<zero::StepOutcome> outcome = self.optimizer->step(self.lr);
   self.service->pages().end_step(StepKind::kTraining);
@@ -262,6 +279,7 @@ void Engine::zero_grad() {
     self.optimizer->drop_gradients();
   }
   self.backward_failed = false;
+  self.backwards = 0;
   self.micro_steps -= self.micro_steps % self.config.gradient_accumulation_steps;
 }
 
@@ -291,6 +309,10 @@ double Engine::get_lr() const {
   return impl_->lr;
 }
 void Engine::set_lr(double lr) {
+  if (!std::isfinite(lr) || lr < 0) {
+    throw Error(Status(StatusCode::kInvalidArgument,
+                       concat("set_lr(", lr, "): a learning rate is a number from 0 on")));
+  }
   impl_->lr = lr;
 }
 std::uint64_t Engine::global_steps() const {
@@ -343,8 +365,17 @@ std::vector<std::string> Engine::parameter_names() const {
 std::uint32_t Engine::Impl::trainable_index(const std::string& name) const {
   const auto found = index_by_name.find(name);
   if (found == index_by_name.end() || optimizer == nullptr) {
-    throw Error(
-        Status(StatusCode::kNotFound, concat("no trained parameter is called '", name, "'")));
+    const bool frozen =
+        std::any_of(parameters.begin(), parameters.end(), [&](const engine::TakenParameter& one) {
+          return one.name == name;
+        });
+    throw Error(Status(StatusCode::kNotFound,
+                       frozen
+                           ? concat("parameter '", name, "' is not trained: it has no such state")
+                           : concat("no parameter is called '",
+                                    name,
+                                    "'; Engine::parameter_names() lists all ",
+                                    parameters.size())));
   }
   return found->second;
 }

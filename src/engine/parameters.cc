@@ -93,6 +93,11 @@ Status check_parameters(const std::vector<NamedParameter>& parameters, Precision
                            c10::toString(wanted),
                            "; build the model in Float"));
     }
+    const PagedStorage* const paged = PagedStorage::of(tensor);
+    if (paged != nullptr && paged->claimed()) {
+      return refuse(parameter,
+                    "is trained by another engine already; destroy that one before initialize()");
+    }
     if (!tensor.is_non_overlapping_and_dense()) {
       return refuse(parameter, "has gaps or overlaps in memory; use tensor.contiguous()");
     }
@@ -176,8 +181,23 @@ zero::ShardedParameter describe(const TakenParameter& parameter) {
       .unwatched = paged->home() == Tier::kDevice};
 }
 
+void claim(const std::vector<TakenParameter>& parameters, bool claimed) {
+  for (const TakenParameter& parameter : parameters) {
+    if (PagedStorage* const paged = PagedStorage::of(parameter.tensor); paged != nullptr) {
+      paged->set_claimed(claimed);
+    }
+  }
+}
+
 void check_unmoved(const std::vector<TakenParameter>& parameters) {
   for (const TakenParameter& parameter : parameters) {
+    if (!parameter.trainable && parameter.tensor.requires_grad()) {
+      throw Error(Status(StatusCode::kInvalidArgument,
+                         concat("parameter '",
+                                parameter.name,
+                                "' requires grad only since initialize(), so this engine has no "
+                                "optimizer state for it; call requires_grad_ before")));
+    }
     if (parameter.tensor.storage().unsafeGetStorageImpl() != parameter.storage) {
       throw Error(Status(
           StatusCode::kInvalidArgument,

@@ -29,7 +29,7 @@ struct TakenParameter {
 std::shared_ptr<Service> service_of(const std::vector<NamedParameter>& parameters);
 
 /// Refuses, naming the parameter: not a leaf, undefined, not on the CPU, of another type than fp32
-/// (or the training precision), with gaps or overlaps in memory, or named twice.
+/// (or the training precision), with gaps or overlaps in memory, named twice, or another engine's.
 Status check_parameters(const std::vector<NamedParameter>& parameters, Precision precision);
 
 /// Pages for every storage, key on every parameter, conversion to `precision`, one storage at a
@@ -41,8 +41,11 @@ std::vector<TakenParameter> take_over(const std::vector<NamedParameter>& paramet
 /// What the optimizer needs to know of a trainable parameter.
 zero::ShardedParameter describe(const TakenParameter& parameter);
 
+/// Marks the parameters as an engine's, or free again.
+void claim(const std::vector<TakenParameter>& parameters, bool claimed);
+
 /// Throws when a parameter no longer lies on the storage that was taken over (module->to(...),
-/// set_data).
+/// set_data), or requires grad only since.
 void check_unmoved(const std::vector<TakenParameter>& parameters);
 
 }  // namespace stepwell::engine

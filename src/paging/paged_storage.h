@@ -54,6 +54,9 @@ class PagedStorage final : public residency::PageClient {
   Tier home() const { return home_; }
   /// The name shown in messages: known only when a model hands its parameters over.
   void rename(const std::string& name);
+  /// An engine trains it.
+  bool claimed() const { return claimed_; }
+  void set_claimed(bool claimed) { claimed_ = claimed; }
 
   void on_attach(std::byte* data) noexcept override;
   void on_detach() noexcept override;
@@ -76,6 +79,7 @@ class PagedStorage final : public residency::PageClient {
   Tier home_ = Tier::kDevice;
   c10::StorageImpl* storage_ = nullptr;
   std::string absent_message_;
+  bool claimed_ = false;
   bool held_ = false;  // a page that never moves stays pinned for good
 };
 

@@ -46,19 +46,12 @@ std::uint64_t budget_bytes(std::uint64_t configured) {
   return configured == kAutoBytes ? available_memory_bytes() / 10 * 4 : configured;
 }
 
-Result<io::EngineKind> engine_kind(const std::string& name) {
-  if (name == "auto") {
-    return io::EngineKind::kAuto;
-  }
-  if (name == "io_uring") {
-    return io::EngineKind::kUring;
-  }
-  if (name == "threads") {
-    return io::EngineKind::kThreads;
-  }
-  return Status(StatusCode::kInvalidArgument,
-                concat("stepwell.io.engine: '", name, "' is none of auto, io_uring, threads"));
-}
+/// What one budget is called in a configuration, and what it says.
+struct NamedBudget {
+  const char* key;
+  std::uint64_t configured;
+  std::uint64_t actual;
+};
 
 std::string holders_of(const memory::Budget::Usage& usage) {
   std::string text;
@@ -137,18 +130,51 @@ Status Service::open_swap(const Config& config) {
                    "' differ; this version keeps both in one folder: name the same one")};
   }
   swap::SwapSpaceOptions options;
-  options.folders = {{.path = parameters_on_nvme ? parameters.nvme_path : optimizer.nvme_path}};
-  options.volume.block_bytes = config.aio.block_size_bytes;
+  for (const IoDeviceConfig& device : config.stepwell.io_devices) {
+    const auto rate = static_cast<double>(device.read_bytes_per_second) +
+                      static_cast<double>(device.write_bytes_per_second);
+    options.folders.push_back({.path = device.path, .weight = rate > 0 ? rate : 1});
+  }
+  if (options.folders.empty()) {
+    options.folders = {{.path = parameters_on_nvme ? parameters.nvme_path : optimizer.nvme_path}};
+  }
   options.direct = config.stepwell.direct_io;
-  options.volume.engine.queue_depth = config.aio.queue_depth;
-  options.volume.engine.thread_count = std::max(1U, config.aio.intra_op_parallelism);
-  const Result<io::EngineKind> kind = engine_kind(config.stepwell.io_engine);
-  STEPWELL_RETURN_IF_ERROR(kind.status());
-  options.volume.engine.kind = kind.value();
+  options.volume = {.block_bytes = config.aio.block_size_bytes,
+                    .stripe_bytes = config.aio.block_size_bytes,
+                    .rings = std::max(1U, config.aio.intra_op_parallelism)};
+  const Result<io::EngineKind> kind = io::parse_engine_kind(config.stepwell.io_engine);
+  STEPWELL_RETURN_IF_ERROR(kind.status().with_context("stepwell.io.engine"));
+  options.volume.engine = {.kind = kind.value(),
+                           .queue_depth = config.aio.queue_depth,
+                           .thread_count = std::min(config.aio.queue_depth, 16U),
+                           .submission_polling = config.stepwell.submission_polling,
+                           .completion_polling = config.stepwell.completion_polling};
+  const std::uint64_t in_flight = config.stepwell.io_in_flight_bytes;
+  options.volume.loop = {.in_flight_bytes_max = in_flight == kAutoBytes ? 0 : in_flight,
+                         .deadline = std::chrono::milliseconds(static_cast<std::int64_t>(
+                             config.stepwell.io_deadline_seconds * 1000))};
   Result<std::unique_ptr<swap::SwapSpace>> space = swap::SwapSpace::open(options);
   STEPWELL_RETURN_IF_ERROR(space.status());
   swap_ = std::move(space).value();
   log_info(swap_->describe());
+  return {};
+}
+
+Status Service::check_same_budgets(const Config& config) const {
+  for (const NamedBudget& budget :
+       {NamedBudget{"device", config.stepwell.device_bytes, device_budget_->limit_bytes()},
+        NamedBudget{"host", config.stepwell.host_bytes, host_budget_->limit_bytes()}}) {
+    if (budget.configured != kAutoBytes && budget.configured != budget.actual) {
+      return {StatusCode::kInvalidArgument,
+              concat("stepwell.memory.",
+                     budget.key,
+                     "_bytes is ",
+                     budget.configured,
+                     " here, and the model was built under zero::Init with ",
+                     budget.actual,
+                     "; give both the same configuration")};
+    }
+  }
   return {};
 }
 
@@ -172,7 +198,7 @@ MemoryReport Service::memory_report() const {
     report.tiers.push_back({.tier = Tier::kNvme,
                             .limit_bytes = stats.file_bytes,
                             .used_bytes = stats.allocated_bytes,
-                            .peak_bytes = stats.file_bytes});
+                            .peak_bytes = stats.peak_allocated_bytes});
     report.swap_description = swap_->describe();
   }
   report.page_count = table_->page_count();

@@ -37,6 +37,8 @@ class Service {
   }
   /// Makes sure that the swap space has room for `bytes` in all; ok without NVMe.
   Status reserve_swap(std::uint64_t bytes);
+  /// kInvalidArgument when `config` names other budgets than the ones this service was opened with.
+  Status check_same_budgets(const Config& config) const;
   MemoryReport memory_report() const;
   bool has_swap() const { return swap_ != nullptr; }
 

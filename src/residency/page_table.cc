@@ -332,6 +332,15 @@ std::uint64_t PageTable::page_bytes() const {
   return live_bytes_;
 }
 
+std::uint64_t PageTable::limit_bytes(Tier tier) const {
+  return pool_of(tier).budget().limit_bytes();
+}
+
+void PageTable::trim() {
+  pool_of(Tier::kDevice).trim();
+  pool_of(Tier::kHost).trim();
+}
+
 PageTableStats PageTable::take_stats() {
   const Lock lock(mutex_);
   PageTableStats taken = std::exchange(stats_, PageTableStats());

@@ -96,6 +96,10 @@ class PageTable {
   PageState state(PageId id) const;
   std::uint64_t page_count() const;
   std::uint64_t page_bytes() const;
+  /// The budget of a memory tier.
+  std::uint64_t limit_bytes(Tier tier) const;
+  /// Gives back to the system what the pools keep for reuse.
+  void trim();
   PageTableStats take_stats();
   /// Waits until nothing moves. Planned fetches that find no room stay planned.
   void settle();

@@ -207,6 +207,9 @@ Status PageTable::budget_error(const Shortage& shortage, std::span<const PageUse
                  to_string(tier),
                  "_bytes to at least ",
                  needed + fixed + held,
+                 fixed > 0 ? ", or let what is always resident leave (offload_param, "
+                             "offload_optimizer: cpu or nvme)"
+                           : "",
                  " (",
                  pool.budget().table(),
                  ")")};

@@ -77,6 +77,7 @@ Result<std::unique_ptr<ShardedOptimizer>> ShardedOptimizer::create(
     const MasterSource& source) {
   std::unique_ptr<ShardedOptimizer> made(
       new ShardedOptimizer(table, std::move(parameters), options));  // NOLINT: private constructor
+  STEPWELL_RETURN_IF_ERROR(made->fit_tiles());
   STEPWELL_RETURN_IF_ERROR(made->create_pages(source));
   return made;
 }
@@ -95,6 +96,46 @@ bool ShardedOptimizer::has_master(const Tile& tile) const {
   return std::any_of(tile.segments.begin(), tile.segments.end(), [&](const Segment& segment) {
     return parameters_[segment.parameter].type != ElementType::kFloat32;
   });
+}
+
+/// States and gradients of one tile must be in memory together: makes tiles small enough for two,
+/// so
+// that the next one can be read meanwhile. Results do not depend on it.
+Status ShardedOptimizer::fit_tiles() {
+  const std::uint64_t limit = table_.limit_bytes(options_.pool);
+  const bool masters = std::any_of(parameters_.begin(), parameters_.end(), [](const auto& one) {
+    return one.type != ElementType::kFloat32;
+  });
+  const std::uint64_t element_bytes = (masters ? 4 : 3) * sizeof(float);
+  const auto refuse = [&](std::uint64_t needed, const std::string& what) {
+    return Status(StatusCode::kBudgetExceeded,
+                  concat(what,
+                         " need ",
+                         format_bytes(needed),
+                         " of the ",
+                         to_string(options_.pool),
+                         "'s memory, its budget is ",
+                         format_bytes(limit),
+                         ". Raise stepwell.memory.",
+                         to_string(options_.pool),
+                         "_bytes to at least ",
+                         needed));
+  };
+  std::uint64_t elements = 0;
+  for (const ShardedParameter& parameter : parameters_) {
+    elements += align_up(parameter.elements, kTileAlignment);
+  }
+  if (options_.home == options_.pool) {
+    return elements * element_bytes <= limit
+               ? Status()
+               : refuse(elements * element_bytes,
+                        "optimizer states and gradients, which stay there (offload_optimizer),");
+  }
+  const std::uint64_t half = limit / 2 / element_bytes;
+  options_.tile_elements = std::min(
+      options_.tile_elements, std::max(align_down(half, kNormBlockElements), kNormBlockElements));
+  const std::uint64_t smallest = std::min(kNormBlockElements, elements) * element_bytes;
+  return smallest <= limit ? Status() : refuse(smallest, "states and gradients of one tile");
 }
 
 Status ShardedOptimizer::create_pages(const MasterSource& source) {

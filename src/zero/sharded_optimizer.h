@@ -63,8 +63,9 @@ class ShardedOptimizer {
   using MasterSource = std::function<Status(
       std::uint32_t parameter, std::uint64_t first, std::uint64_t count, float* destination)>;
 
-  /// Creates the pages (kNoSpace, kBudgetExceeded) and fills the master copies from `source`, tile
-  /// by tile. `source` is not used when every parameter is fp32.
+  /// Creates the pages (kNoSpace; kBudgetExceeded when the budget of `pool` cannot hold what must
+  /// be there at once, with the bytes; tiles are made smaller before) and fills the master copies
+  /// from `source`, tile by tile. `source` is not used when every parameter is fp32.
   static Result<std::unique_ptr<ShardedOptimizer>> create(residency::PageTable& table,
                                                           std::vector<ShardedParameter> parameters,
                                                           const ShardedOptimizerOptions& options,
@@ -120,6 +121,7 @@ class ShardedOptimizer {
   ShardedOptimizer(residency::PageTable& table,
                    std::vector<ShardedParameter> parameters,
                    const ShardedOptimizerOptions& options);
+  Status fit_tiles();
   Status create_pages(const MasterSource& source);
   Status fill_masters(const TileState& tile, const MasterSource& source);
   Status update_tile(TileState& tile, double lr, double grad_scale);

@@ -55,6 +55,10 @@ Json other_value(const Key& key) {
       return "3MiB";
     case Type::kBetas:
       return Json::parse("[0.5, 0.25]");
+    case Type::kDevices:
+      return Json::parse(
+          R"([{"path": "/x", "read_bytes_per_second": 2, "write_bytes_per_second": 1},
+                             {"path": "/y", "read_bytes_per_second": 2, "write_bytes_per_second": 3}])");
     case Type::kList:
       return Json::parse("[1, 2, 3]");
   }

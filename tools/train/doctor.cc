@@ -5,9 +5,8 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "io/engine.h"
 #include "io/file.h"
-#include "io/thread_engine.h"
-#include "io/uring_engine.h"
 #include "src/base/format.h"
 #include "src/comm/nccl_info.h"
 #include "src/device/device.h"
@@ -19,11 +18,6 @@ namespace {
 
 void print(const char* what, const std::string& text) {
   fmt::print("{:<18}{}\n", what, text);
-}
-
-template <class T>
-std::string usable(const Result<T>& made) {
-  return made.ok() ? "usable" : made.status().to_string();
 }
 
 std::string describe_file(const io::File& file) {
@@ -40,7 +34,8 @@ std::string describe_file(const io::File& file) {
 /// Free space of `folder` and what a file in it can do; leaves none behind.
 Result<std::string> probe_folder(const std::string& folder) {
   const Result<std::uint64_t> free_bytes = io::free_bytes_at(folder);
-  STEPWELL_RETURN_IF_ERROR(free_bytes.status());
+  STEPWELL_RETURN_IF_ERROR(
+      free_bytes.status().with_context("name an existing, writable folder with --path"));
   const std::string path = concat(folder, "/stepwell-doctor-", ::getpid(), ".probe");
   const Result<io::File> file = io::File::open(path, {.create = true, .exclusive = true});
   STEPWELL_RETURN_IF_ERROR(file.status());
@@ -61,8 +56,12 @@ int run_doctor(const DoctorOptions& options) {
         concat(format_bytes(proc_bytes("/proc/meminfo", "MemAvailable")),
                " available of ",
                format_bytes(proc_bytes("/proc/meminfo", "MemTotal"))));
-  print("engine io_uring", usable(io::make_uring_engine({})));
-  print("engine threads", usable(io::make_thread_engine({})));
+  for (const io::EngineKind kind :
+       {io::EngineKind::kUring, io::EngineKind::kLibaio, io::EngineKind::kThreads}) {
+    const Result<std::unique_ptr<io::Engine>> engine = io::Engine::create({.kind = kind});
+    print(concat("engine ", io::to_string(kind)).c_str(),
+          engine.ok() ? engine.value()->report().to_string() : engine.status().to_string());
+  }
   print("CUDA devices", device::describe_cuda_devices());
   print("NCCL", comm::describe_nccl());
   const Result<std::string> folder = probe_folder(options.folder);

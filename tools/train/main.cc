@@ -1,14 +1,19 @@
 // The program `stepwell`: train, doctor, config.
+#include <algorithm>
+#include <cerrno>
 #include <charconv>
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
+#include <cstring>
 #include <exception>
 #include <limits>
 #include <string>
 #include <system_error>
+#include <utility>
 
 #include <CLI/CLI.hpp>
+#include <fcntl.h>
 #include <fmt/format.h>
 
 #include "src/base/format.h"
@@ -50,8 +55,12 @@ CLI::Validator positive() {
 CLI::Validator size() {
   return {[as_size = CLI::AsSizeValue(/*kb_is_1000=*/true)](std::string& text) {
             const std::string given = text;
+            // Nineteen digits are below what overflows.
             const bool right = given.find_first_of("-.") == std::string::npos &&
-                               as_size(text).empty() && text != "0";
+                               given.find_first_not_of("0123456789") != 0 &&
+                               std::min(given.find_first_not_of("0123456789"), given.size()) < 19 &&
+                               as_size(text).empty() &&
+                               text.find_first_not_of('0') != std::string::npos;
             return right ? std::string()
                          : fmt::format("'{}' is no size like 8388608, 8MiB or 64MiB", given);
           },
@@ -125,7 +134,7 @@ void add_train_machine(CLI::App& command, TrainOptions& options) {
       ->type_name("SIZE");
   command.add_option("--threads", options.threads, "Threads of operators; 0: LibTorch decides")
       ->type_name("N")
-      ->check(at_least(0));
+      ->check(CLI::Range(0, 1024));
 }
 
 int print_config(const std::string& path) {
@@ -194,12 +203,40 @@ int run(int argc, char** argv) {
 }  // namespace
 }  // namespace stepwell::train
 
+namespace {
+
+/// Gives closed standard streams a descriptor, so that no swap file or log gets their number. What
+/// is written to a closed standard output fails then as on a full disk.
+void open_standard_streams() {
+  for (const auto& [fd, device] :
+       {std::pair{0, "/dev/null"}, std::pair{1, "/dev/full"}, std::pair{2, "/dev/null"}}) {
+    if (::fcntl(fd, F_GETFD) < 0) {
+      [[maybe_unused]] const int opened = ::open(device, fd == 0 ? O_RDONLY : O_WRONLY);
+    }
+  }
+}
+
+int fail(const std::string& message) {
+  // Not fmt::print, which throws when standard error is closed.
+  std::fputs(("stepwell: " + message + '\n').c_str(), stderr);
+  return stepwell::train::kExitFailure;
+}
+
+}  // namespace
+
 int main(int argc, char** argv) {
+  open_standard_streams();
   try {
-    return stepwell::train::run(argc, argv);
+    const int status = stepwell::train::run(argc, argv);
+    if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
+      return fail(stepwell::concat("writing to standard output: ", std::strerror(errno)));
+    }
+    return status;
+  } catch (const std::bad_alloc&) {
+    return fail("the system gives no more memory; use a smaller model, batch or --eval-windows");
   } catch (const std::exception& error) {
-    // Not fmt::print, which throws when standard error is closed.
-    std::fputs(stepwell::concat("stepwell: ", error.what(), '\n').c_str(), stderr);
-    return stepwell::train::kExitFailure;
+    const std::string text = error.what();
+    // LibTorch adds a listing of its own calls, which tells a user nothing.
+    return fail(text.substr(0, text.find("\nException raised from")));
   }
 }

@@ -1,5 +1,6 @@
 #include "tools/train/progress.h"
 
+#include <cerrno>
 #include <cstdio>
 #include <string>
 
@@ -7,6 +8,7 @@
 #include <unistd.h>
 
 #include "src/base/format.h"
+#include "stepwell/status.h"
 
 namespace stepwell::train {
 namespace {
@@ -44,6 +46,14 @@ std::string phase_times(const Totals& totals) {
                      milliseconds(totals.report.step_seconds));
 }
 
+/// A reader that went away ends the run, as it does for any program of a pipe; a full disk behind
+/// standard error does not.
+void say(const std::string& text) {
+  if (std::fputs(text.c_str(), stderr) < 0 && errno == EPIPE) {
+    throw Error(Status::from_errno(EPIPE, "progress to standard error"));
+  }
+}
+
 }  // namespace
 
 Progress::Progress(const Options& options)
@@ -68,10 +78,10 @@ void Progress::print(std::uint64_t step) {
     line += phase_times(since_print_);
   }
   if (live_) {
-    fmt::print(stderr, "\r{}\x1b[K", line);
+    say("\r" + line + "\x1b[K");
     line_open_ = true;
   } else {
-    fmt::print(stderr, "{}\n", line);
+    say(line + "\n");
   }
   std::fflush(stderr);
   since_print_ = Totals();
@@ -83,17 +93,16 @@ void Progress::on_evaluation(std::uint64_t step, double eval_loss, double bigram
     return;
   }
   finish();
-  fmt::print(stderr,
-             "step {:>5}/{}  held-out loss {:.3f} (bigram baseline {:.3f})\n",
-             step,
-             options_.steps,
-             eval_loss,
-             bigram_loss);
+  say(fmt::format("step {:>5}/{}  held-out loss {:.3f} (bigram baseline {:.3f})\n",
+                  step,
+                  options_.steps,
+                  eval_loss,
+                  bigram_loss));
 }
 
 void Progress::finish() {
   if (line_open_) {
-    fmt::print(stderr, "\n");
+    say("\n");
     line_open_ = false;
   }
 }

@@ -31,7 +31,7 @@ class HandlerPath {
 
 // A handler has no argument to carry state in: this is the one place with statics.
 std::atomic<int> stop{0};
-HandlerPath file;
+std::array<HandlerPath, 64> files;
 HandlerPath folder;
 
 static_assert(std::atomic<int>::is_always_lock_free && std::atomic<bool>::is_always_lock_free);
@@ -47,8 +47,10 @@ void on_signal(int number) {
     say("\nstepwell: ending after this step; once more to end at once\n");
     return;
   }
-  if (file.get() != nullptr) {
-    ::unlink(file.get());
+  for (const HandlerPath& file : files) {
+    if (file.get() != nullptr) {
+      ::unlink(file.get());
+    }
   }
   if (folder.get() != nullptr) {
     ::rmdir(folder.get());
@@ -79,8 +81,10 @@ int stop_signal() {
   return stop;
 }
 
-void remove_file_at_once(const std::string& path) {
-  file.set(path);
+void remove_files_at_once(const std::vector<std::string>& paths) {
+  for (std::size_t index = 0; index < files.size() && index < paths.size(); ++index) {
+    files[index].set(paths[index]);
+  }
 }
 
 void remove_folder_at_once(const std::string& path) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 namespace stepwell::train {
 
@@ -13,9 +14,10 @@ void install_signal_handlers();
 /// The signal that asked to stop, or 0. Thread-safe.
 int stop_signal();
 
-/// A file that a second signal removes before it ends the process; the last call counts.
-void remove_file_at_once(const std::string& path);
-/// The same for a folder, removed after the file and only when empty.
+/// Files that a second signal removes, if they are there, before it ends the process; the last call
+/// counts. At most 64.
+void remove_files_at_once(const std::vector<std::string>& paths);
+/// The same for a folder, removed after the files and only when empty.
 void remove_folder_at_once(const std::string& path);
 
 }  // namespace stepwell::train

@@ -21,6 +21,13 @@ Result<SwapFolder> SwapFolder::prepare(const Config& config) {
       path = offload->nvme_path;
     }
   }
+  if (!path.empty() && !config.stepwell.io_devices.empty()) {
+    SwapFolder devices("", false);
+    for (const IoDeviceConfig& device : config.stepwell.io_devices) {
+      devices.all_.push_back(device.path);
+    }
+    return devices;
+  }
   std::error_code ignored;
   if (path.empty() || fs::exists(path, ignored)) {
     return SwapFolder(path, false);
@@ -42,23 +49,14 @@ Result<SwapFolder> SwapFolder::prepare(const Config& config) {
 }
 
 SwapFolder::SwapFolder(SwapFolder&& other) noexcept
-    : path_(std::move(other.path_)), made_(std::exchange(other.made_, false)) {}
+    : path_(std::move(other.path_)),
+      made_(std::exchange(other.made_, false)),
+      all_(std::move(other.all_)) {}
 
 SwapFolder::~SwapFolder() {
   if (made_) {
     ::rmdir(path_.c_str());
   }
-}
-
-std::string SwapFolder::own_file() const {
-  const std::string prefix = concat("stepwell-", ::getpid(), "-");
-  std::error_code error;
-  for (const fs::directory_entry& entry : fs::directory_iterator(path_, error)) {
-    if (entry.path().filename().string().starts_with(prefix)) {
-      return entry.path().string();
-    }
-  }
-  return {};
 }
 
 }  // namespace stepwell::train

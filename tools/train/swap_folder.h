@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "stepwell/config.h"
 #include "stepwell/status.h"
@@ -21,14 +22,19 @@ class SwapFolder {
   /// Empty when the configuration uses no NVMe.
   const std::string& path() const { return path_; }
   bool made() const { return made_; }
-  /// The swap file of this process in it; empty when there is none.
-  std::string own_file() const;
+  /// Every folder that will hold a swap file: this one, or those of stepwell.io.devices.
+  const std::vector<std::string>& all() const { return all_; }
 
  private:
-  SwapFolder(std::string path, bool made) : path_(std::move(path)), made_(made) {}
+  SwapFolder(std::string path, bool made) : path_(std::move(path)), made_(made) {
+    if (!path_.empty()) {
+      all_.push_back(path_);
+    }
+  }
 
   std::string path_;
   bool made_ = false;
+  std::vector<std::string> all_;
 };
 
 }  // namespace stepwell::train

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <filesystem>
 #include <numeric>
 #include <utility>
 #include <vector>
@@ -14,6 +15,7 @@
 #include "src/data/text.h"
 #include "stepwell/bytes.h"
 #include "stepwell/log.h"
+#include "swap/swap_file.h"
 #include "tools/train/learning_rate.h"
 #include "tools/train/process.h"
 #include "tools/train/progress.h"
@@ -88,10 +90,20 @@ Result<Inputs> prepare(const TrainOptions& options) {
   STEPWELL_RETURN_IF_ERROR(text.status());
   STEPWELL_RETURN_IF_ERROR(
       data::check_length(text.value(), text_name, static_cast<std::uint64_t>(model.context) + 1));
-  Result<RunLog> log = RunLog::open(options.log_path);
-  STEPWELL_RETURN_IF_ERROR(log.status());
+  for (const std::string& input : {options.data_path, options.config_path}) {
+    std::error_code missing;
+    if (!options.log_path.empty() && !input.empty() &&
+        std::filesystem::equivalent(options.log_path, input, missing)) {
+      return Status(
+          StatusCode::kInvalidArgument,
+          concat("--log ", options.log_path, " would overwrite ", input, "; name another file"));
+    }
+  }
   Result<SwapFolder> folder = SwapFolder::prepare(config.value());
   STEPWELL_RETURN_IF_ERROR(folder.status());
+  // Last: it empties the file.
+  Result<RunLog> log = RunLog::open(options.log_path);
+  STEPWELL_RETURN_IF_ERROR(log.status());
   return Inputs{.config = std::move(config).value(),
                 .text = std::move(text).value(),
                 .text_name = text_name,
@@ -115,10 +127,12 @@ class Run {
       : options_(options),
         inputs_(inputs),
         bigram_loss_(data::bigram_nats_per_byte(inputs.text.train, inputs.text.held_out)),
-        trainer_(
-            {.model = options.model, .seed = options.seed, .eval_windows = options.eval_windows},
-            inputs.config,
-            inputs.text),
+        trainer_({.model = options.model,
+                  .seed = options.seed,
+                  .eval_windows = options.eval_windows,
+                  .stopping = [] { return stop_signal() != 0; }},
+                 inputs.config,
+                 inputs.text),
         progress_({.steps = options.steps,
                    .print_every = inputs.config.steps_per_print.value_or(kDefaultPrintSteps),
                    .phase_times = inputs.config.wall_clock_breakdown,
@@ -215,10 +229,10 @@ int run_train(const TrainOptions& options) {
   if (folder.made()) {
     remove_folder_at_once(folder.path());
   }
+  remove_files_at_once(swap::next_swap_files(folder.all(), 0));
   install_signal_handlers();
   set_thread_count(options.threads);
   Run run(options, inputs.value());
-  remove_file_at_once(folder.own_file());
   const Summary summary = run.train();
   throw_if_error(inputs.value().log.write(summary));
   fmt::print("{}\n", options.json ? summary_json(summary) : summary_text(summary));

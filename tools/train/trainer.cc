@@ -118,7 +118,12 @@ double Trainer::evaluate() {
   const auto starts = data::even_windows(impl_->windows(text, eval_windows()));
   engine.eval();
   double loss = 0;
+  std::size_t measured = 0;
   for (std::size_t first = 0; first < starts.size(); first += impl_->batch_windows) {
+    if (measured > 0 && impl_->options.stopping && impl_->options.stopping()) {
+      break;  // a mean over fewer windows
+    }
+    ++measured;
     const Batch batch = make_batch(
         text, std::span(starts).subspan(first, impl_->batch_windows), impl_->options.model.context);
     loss += engine.forward(batch.tokens, batch.targets).item<double>();
@@ -126,7 +131,7 @@ double Trainer::evaluate() {
   engine.train();
   // What evaluation moved is no part of the next step.
   engine.take_report();
-  return loss * static_cast<double>(impl_->batch_windows) / static_cast<double>(starts.size());
+  return loss / static_cast<double>(measured);
 }
 
 std::uint64_t Trainer::parameters() const {

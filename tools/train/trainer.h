@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 
 #include "src/data/text.h"
@@ -22,6 +23,7 @@ class Trainer {
     ModelShape model;
     std::uint64_t seed = 1;
     std::uint64_t eval_windows = 64;  // rounded up to whole batches
+    std::function<bool()> stopping;   // asked between batches: an evaluation may end early
   };
   /// Builds the model with paged parameters and takes it over. `text` must outlive the trainer.
   Trainer(const Options& options, const Config& config, const data::Text& text);
