@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
+#include "stepwell/bytes.h"
 #include "stepwell/stepwell.h"
 #include "tests/support/small_disk.h"
 #include "tests/support/temporary_folder.h"
@@ -139,6 +140,71 @@ TEST_P(EngineTest, WrongUseIsRefusedByName) {
   auto only_paged = initialize(std::make_shared<TwoLayers>(), untrained);
   EXPECT_NO_THROW(only_paged->forward(input(), true));
   EXPECT_NE(message_of([&] { only_paged->step(); }).find("optimizer"), std::string::npos);
+}
+
+TEST_P(EngineTest, WhatCannotTrainRightIsRefused) {
+  auto module = std::make_shared<TwoLayers>();
+  module->second->bias.requires_grad_(false);
+  auto engine = initialize(module, config());
+  for (const double lr : {std::nan(""), -1.0, std::numeric_limits<double>::infinity()}) {
+    EXPECT_NE(message_of([&] { engine->set_lr(lr); }).find("learning rate"), std::string::npos);
+  }
+  EXPECT_EQ(engine->get_lr(), 1e-2);
+  EXPECT_NE(message_of([&] { engine->step(); }).find("without a backward()"), std::string::npos);
+  EXPECT_EQ(engine->global_steps(), 0U);
+  const std::string twice = message_of([&] { initialize(module, config()); });
+  EXPECT_NE(twice.find("first.weight"), std::string::npos) << twice;
+  EXPECT_NE(twice.find("another engine"), std::string::npos) << twice;
+  EXPECT_NE(message_of([&] {
+              engine->get_full_optimizer_state("second.bias", "exp_avg");
+            }).find("is not trained"),
+            std::string::npos);
+  module->second->bias.requires_grad_(true);
+  const std::string unfrozen = message_of([&] { engine->forward(input(), true); });
+  EXPECT_NE(unfrozen.find("second.bias"), std::string::npos) << unfrozen;
+  engine.reset();
+  EXPECT_NO_THROW(initialize(module, config())) << "the first engine is gone";
+}
+
+TEST_P(EngineTest, OtherBudgetsThanThoseOfInitAreRefused) {
+  Config first = config();
+  first.stepwell.host_bytes = 8 * kMiB;
+  std::shared_ptr<TwoLayers> module;
+  {
+    const zero::Init init(first);
+    module = std::make_shared<TwoLayers>();
+  }
+  Config second = first;
+  second.stepwell.host_bytes = 30 * kMiB;
+  if (GetParam() == OffloadDevice::kNone) {
+    return;  // nothing became a page of that service
+  }
+  const std::string message = message_of([&] { initialize(module, second); });
+  EXPECT_NE(message.find("stepwell.memory.host_bytes"), std::string::npos) << message;
+  EXPECT_NO_THROW(initialize(module, first));
+}
+
+/// The tile shrinks with the budget, the numbers stay, and what cannot fit is said at once.
+TEST_P(EngineTest, HostBudgetBoundsTheOptimizerBeforeTheFirstStep) {
+  if (GetParam() != OffloadDevice::kNvme) {
+    return;
+  }
+  const auto train = [&](std::uint64_t host_bytes) {
+    torch::manual_seed(1);
+    Config bounded = config();
+    bounded.stepwell.tile_elements = 4'194'304;
+    bounded.stepwell.host_bytes = host_bytes;
+    auto engine = initialize(std::make_shared<TwoLayers>(), bounded);
+    for (int step = 0; step < 3; ++step) {
+      engine->backward(engine->forward(input(), true));
+      engine->step();
+    }
+    return engine->get_full_fp32_param("first.weight");
+  };
+  EXPECT_TRUE(torch::equal(train(64 * kMiB), train(kMiB)));
+  const std::string message = message_of([&] { train(16 * kKiB); });
+  EXPECT_NE(message.find("stepwell.memory.host_bytes to at least"), std::string::npos) << message;
+  EXPECT_EQ(message.find("half done"), std::string::npos) << message;
 }
 
 TEST_P(EngineTest, BoundariesFollowTheAccumulation) {

@@ -146,6 +146,14 @@ TEST_F(Environment, WithoutAnyKernelInterfaceThreadsDoIt) {
   EXPECT_NE(report.find("io_setup"), std::string::npos) << report;
 }
 
+TEST_F(Environment, IoUringThatMayOnlyBeSetUpIsNotUsed) {
+  const std::string report = with_forbidden({SYS_io_uring_enter});
+  if (report == "skip") {
+    GTEST_SKIP() << "seccomp filters are not permitted here";
+  }
+  EXPECT_EQ(report.rfind("libaio (asked for: auto)", 0), 0U) << report;
+}
+
 TEST_F(Environment, EngineThatWasAskedForByNameIsAnErrorWithTheCure) {
   const std::string text = in_child([&]() -> std::string {
     return forbid({SYS_io_uring_setup})

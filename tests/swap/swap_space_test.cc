@@ -4,7 +4,10 @@
 #include <cstdio>
 #include <cstring>
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -164,6 +167,35 @@ TEST_F(SwapSpaceTest, NoRoomGivesTheNumbersAndLeavesNothing) {
       << status.to_string();
   EXPECT_NE(status.message().find("free"), std::string::npos) << status.message();
   EXPECT_EQ(folder_.entry_count(), 0U);
+}
+
+TEST_F(SwapSpaceTest, FilesOfOthersAreLeftAlone) {
+  for (const char* name : {"stepwell-notes.swap", "stepwell-1-2.swap", "stepwell-1-2-3.swap.bak"}) {
+    std::fclose(std::fopen(folder_.file(name).c_str(), "w"));
+  }
+  ASSERT_EQ(::mkfifo(folder_.file("stepwell-1-2-3.swap").c_str(), 0600), 0);
+  EXPECT_EQ(reclaim_dead_files(folder_.path().string()), 0U);
+  EXPECT_EQ(folder_.entry_count(), 4U);
+}
+
+TEST_F(SwapSpaceTest, HeldFolderLockIsAnErrorNotAHang) {
+  const int fd = ::open(folder_.path().c_str(), O_RDONLY | O_DIRECTORY);
+  ASSERT_EQ(::flock(fd, LOCK_EX), 0);
+  const Status status = SwapSpace::open({.folders = {{.path = folder_.path().string()}}}).status();
+  ::close(fd);
+  EXPECT_EQ(status.code(), StatusCode::kTimedOut);
+  EXPECT_NE(status.message().find(folder_.path().string()), std::string::npos);
+}
+
+TEST_F(SwapSpaceTest, NextFilesAreKnownBeforeTheyAreMade) {
+  const test::TemporaryFolder second;
+  const std::vector<std::string> folders = {folder_.path().string(), second.path().string()};
+  const std::vector<std::string> paths = next_swap_files(folders, 0);
+  const auto space =
+      SwapSpace::open({.folders = {{.path = folders[0]}, {.path = folders[1]}}}).value_or_throw();
+  ASSERT_EQ(paths.size(), 2U);
+  EXPECT_EQ(paths[0], space->path());
+  EXPECT_TRUE(std::filesystem::exists(paths[1]));
 }
 
 TEST_F(SwapSpaceTest, FileOfAKilledProcessIsReclaimedALiveOneIsNot) {

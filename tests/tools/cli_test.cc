@@ -244,6 +244,67 @@ TEST_F(ProgramTest, SaysWhenTheBaselineIsNotReached) {
   EXPECT_THAT(outcome.out, HasSubstr("held out"));
 }
 
+TEST_F(ProgramTest, LogNeverOverwritesWhatTheRunReads) {
+  write("text.txt", std::string(5000, 'a'));
+  expect_usage_error(run(small({"--data", "text.txt", "--log", "./text.txt"})), "would overwrite");
+  expect_usage_error(run(small({"--log", "c.json"})), "would overwrite");
+  EXPECT_EQ(read("text.txt").size(), 5000U);
+  write("old.jsonl", "kept");
+  expect_usage_error(run(small({"--log", "old.jsonl", "--nvme-path", "none/swap"})), "none");
+  EXPECT_EQ(read("old.jsonl"), "kept");
+}
+
+TEST_F(ProgramTest, SizesAndThreadsHaveBounds) {
+  expect_usage_error(run(small({"--device-bytes", "99999999999999999999"})), "--device-bytes");
+  expect_usage_error(run(small({"--device-bytes", "00"})), "--device-bytes");
+  expect_usage_error(run(small({"--threads", "100000"})), "--threads");
+}
+
+/// Closed standard streams: their numbers go to no file of ours, and lost output is a failure.
+TEST_F(ProgramTest, ClosedAndFullOutputIsAFailure) {
+  const auto status_of = [&](const std::string& rest) {
+    const int state = std::system(
+        concat("cd '", folder_.path().string(), "' && " STEPWELL_PROGRAM " ", rest).c_str());
+    return WIFEXITED(state) ? WEXITSTATUS(state) : -1;
+  };
+  for (const char* command : {"--version", "--help", "config c.json", "doctor"}) {
+    for (const char* to : {" >&- 2>/dev/null", " >/dev/full 2>/dev/null"}) {
+      EXPECT_EQ(status_of(concat(command, to)), 1) << command << to;
+    }
+  }
+  EXPECT_EQ(
+      status_of("train --config c.json --steps 3 --layers 1 --width 32 --heads 2 --context 16 "
+                "--log log.jsonl 2>&- >out"),
+      0);
+  const std::string log = read("log.jsonl");
+  EXPECT_EQ(std::count(log.begin(), log.end(), '\n'), 4) << log;
+  EXPECT_EQ(log.find("tokens/s"), std::string::npos) << log;
+  expect_no_swap();
+}
+
+TEST_F(ProgramTest, TwoSignalsDuringTheStartLeaveNothing) {
+  for (int round = 0; round < 4; ++round) {
+    const pid_t child = start(
+        {"train", "--config", "c.json", "--steps", "1000000", "--layers", "200", "--width", "32"});
+    while (!std::filesystem::exists(folder_.file("swap")) && !has_ended(child)) {
+      sched_yield();
+    }
+    bool file_there = false;
+    while (!file_there && !has_ended(child)) {
+      std::error_code gone;
+      file_there = !std::filesystem::is_empty(folder_.file("swap"), gone) && !gone;
+    }
+    kill(child, SIGTERM);
+    // The first one was taken when it is answered.
+    while (read("err").find("once more") == std::string::npos && !has_ended(child)) {
+      sched_yield();
+    }
+    kill(child, SIGTERM);
+    EXPECT_EQ(wait(child).status, 128 + SIGTERM);
+    expect_no_swap();
+  }
+}
+
 TEST_F(ProgramTest, ReportsABudgetThatIsTooSmall) {
   const Outcome outcome = run(small({"--steps", "1", "--quiet", "--device-bytes", "8KiB"}));
   EXPECT_EQ(outcome.status, 1) << outcome.err;
