@@ -13,9 +13,11 @@
 #include "src/base/format.h"
 #include "stepwell/log.h"
 #include "tools/swap_bench/arguments.h"
+#include "tools/swap_bench/compare.h"
 #include "tools/swap_bench/options.h"
 #include "tools/swap_bench/run.h"
 #include "tools/swap_bench/signals.h"
+#include "tools/swap_bench/verify.h"
 
 namespace stepwell::swap_bench {
 namespace {
@@ -55,6 +57,10 @@ Result<double> parse_seconds(const std::string& text) {
 
 auto counts(std::uint32_t most) {
   return [most](const std::string& text) { return parse_counts(text, most); };
+}
+
+auto count(std::uint32_t most) {
+  return [most](const std::string& text) { return parse_count(text, most); };
 }
 
 void add_files(CLI::App& command, TestFilesOptions& files) {
@@ -143,6 +149,54 @@ void add_run(CLI::App& app, RunOptions& options) {
   add_output(command, options.output);
 }
 
+void add_fio(CLI::App& app, FioOptions& options) {
+  CLI::App& command =
+      *app.add_subcommand("fio", "Our engine and fio in turns on the same file (needs fio)");
+  options.files.size_bytes = kGiB;
+  add_files(command, options.files);
+  add(
+      command,
+      "--workload",
+      options.workloads,
+      [](const std::string& text) -> Result<std::vector<Workload>> {
+        Result<std::vector<Workload>> all = parse_workloads(text);
+        if (all.ok() && std::count(all.value().begin(), all.value().end(), Workload::kLayerWalk)) {
+          return Status(StatusCode::kInvalidArgument,
+                        "fio knows no layer-walk: read, write, mixed");
+        }
+        return all;
+      },
+      "read, write, mixed [all]")
+      ->type_name("LIST");
+  add(command, "--block-size", options.block_sizes, parse_block_sizes, "[128K,1M,8M]")
+      ->type_name("LIST");
+  add(command, "--queue-depth", options.queue_depth, count(kDepthMax), "Of both [32]")
+      ->type_name("N");
+  add(command, "--rounds", options.rounds, count(1000), "Runs of each, in turns [3]")
+      ->type_name("N");
+  add_seconds(command, options.seconds, "For each run");
+  command.add_flag(
+      "--deepspeed", options.deepspeed, "DeepSpeed's ds_io too, where it is installed");
+  add_output(command, options.output);
+}
+
+void add_verify(CLI::App& app, VerifyOptions& options) {
+  CLI::App& command = *app.add_subcommand(
+      "verify", "Random requests, many at a time; every block that is read is checked");
+  options.files.size_bytes = 256 * kMiB;
+  add_files(command, options.files);
+  add(command, "--engine", options.engines, parse_engines, "Engines to verify [auto]")
+      ->type_name("LIST");
+  add_seconds(command, options.seconds, "In all");
+  command.add_option("--seed", options.seed, "Of sizes, offsets and bytes [1]")
+      ->type_name("N")
+      ->check(CLI::NonNegativeNumber);
+  add(command, "--queue-depth", options.queue_depth, count(kDepthMax), "Calls in flight [32]")
+      ->type_name("N");
+  add(command, "--threads", options.threads, count(kThreadsMax), "Rings of each path [2]")
+      ->type_name("N");
+}
+
 int usage_error(const std::string& message) {
   std::fputs(concat("swap-bench: ", message, " (--help tells what there is)\n").c_str(), stderr);
   return kExitUsage;
@@ -167,7 +221,11 @@ int run(int argc, char** argv) {
       "Exit status: 0 done; 1 failed or a result is refused; 2 wrong command line; 129, 130, 143 "
       "ended by\nSIGHUP, SIGINT, SIGTERM.");
   RunOptions run_options;
+  FioOptions fio_options;
+  VerifyOptions verify_options;
   add_run(app, run_options);
+  add_fio(app, fio_options);
+  add_verify(app, verify_options);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -182,6 +240,12 @@ int run(int argc, char** argv) {
   quiet_library();
   if (app.got_subcommand("run")) {
     return run_command(run_options);
+  }
+  if (app.got_subcommand("fio")) {
+    return fio_command(fio_options);
+  }
+  if (app.got_subcommand("verify")) {
+    return verify_command(verify_options);
   }
   return usage_error("a command is needed: run, tune, fio or verify");
 }
