@@ -78,7 +78,12 @@ Result<Comparison> compare(const TestFiles& files,
     result.others.push_back({.name = name});
     runners.push_back(std::move(runner));
   };
-  add("fio io_uring", fio_runner(job_of(files, options, io::EngineKind::kUring)));
+  FioJob huge = job_of(files, options, io::EngineKind::kUring);
+  huge.huge_pages = true;
+  add("fio io_uring, huge pages", fio_runner(huge));
+  if (options.plain_pages) {
+    add("fio io_uring", fio_runner(job_of(files, options, io::EngineKind::kUring)));
+  }
   if (options.libaio) {
     add("fio libaio", fio_runner(job_of(files, options, io::EngineKind::kLibaio)));
   }
@@ -109,6 +114,7 @@ Result<std::uint32_t> best_fio_depth(const TestFiles& files,
   for (const std::uint32_t depth : depths) {
     FioJob job = job_of(files, options, io::EngineKind::kUring);
     job.queue_depth = depth;
+    job.huge_pages = true;
     const Result<Rates> rates = run_fio(job);
     STEPWELL_RETURN_IF_ERROR(rates.status());
     if (rates.value().total() > best_rate) {

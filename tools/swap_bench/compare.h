@@ -18,7 +18,8 @@ namespace stepwell::swap_bench {
 
 /// Total rates (read and write, bytes per second) of one contender's runs.
 struct Contender {
-  std::string name;  // "stepwell", "fio io_uring", "fio libaio", "ds_io"
+  std::string
+      name;  // "stepwell", "fio io_uring", "fio io_uring, huge pages", "fio libaio", "ds_io"
   std::vector<double> rates;
   std::string failure;  // why there are none
 
@@ -43,6 +44,7 @@ struct CompareOptions {
   std::uint32_t queue_depth = 32;
   std::uint32_t rounds = 3;
   std::chrono::milliseconds duration{1000};  // of one run
+  bool plain_pages = true;                   // fio as it comes, besides fio with huge pages
   bool libaio = true;
   bool deepspeed = false;
 };

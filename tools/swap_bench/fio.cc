@@ -23,19 +23,24 @@ std::vector<std::string> fio_arguments(const FioJob& job) {
     // fio takes ':' for the end of a name.
     path += letter == ':' ? std::string("\\:") : std::string(1, letter);
   }
-  std::vector<std::string> arguments{"fio",
-                                     "--name=swap-bench",
-                                     "--filename=" + path,
-                                     concat("--size=", job.size_bytes),
-                                     concat("--rw=", pattern),
-                                     concat("--ioengine=", io::to_string(job.engine)),
-                                     concat("--bs=", job.block_bytes),
-                                     concat("--iodepth=", job.queue_depth),
-                                     "--direct=1",
-                                     "--thread=1",
-                                     "--time_based=1",
-                                     concat("--runtime=", job.duration.count(), "ms"),
-                                     "--output-format=json"};
+  std::vector<std::string> arguments;
+  if (job.huge_pages) {
+    arguments = {"env", "GLIBC_TUNABLES=glibc.malloc.hugetlb=1"};
+  }
+  arguments.insert(arguments.end(),
+                   {"fio",
+                    "--name=swap-bench",
+                    "--filename=" + path,
+                    concat("--size=", job.size_bytes),
+                    concat("--rw=", pattern),
+                    concat("--ioengine=", io::to_string(job.engine)),
+                    concat("--bs=", job.block_bytes),
+                    concat("--iodepth=", job.queue_depth),
+                    "--direct=1",
+                    "--thread=1",
+                    "--time_based=1",
+                    concat("--runtime=", job.duration.count(), "ms"),
+                    "--output-format=json"});
   if (job.registered && job.engine == io::EngineKind::kUring) {
     arguments.insert(arguments.end(), {"--fixedbufs=1", "--registerfiles=1"});
   }

@@ -22,14 +22,10 @@ struct FioJob {
   std::uint64_t block_bytes = 0;
   std::uint32_t queue_depth = 32;
   bool registered = false;  // io_uring: registered files and buffers, as our engine has them
+  /// Buffers in huge pages, as our engine has them (by glibc's tunable, from 2.35 on): the fewer
+  /// pieces a request has in memory, the faster many a disk, and above all a virtual one, takes it.
+  bool huge_pages = false;
   std::chrono::milliseconds duration{1000};
-};
-
-/// Bytes per second.
-struct Rates {
-  double read = 0;
-  double write = 0;
-  double total() const { return read + write; }
 };
 
 /// The command line for `job`: direct, in order, one process, the same file.

@@ -17,6 +17,7 @@
 #include "tools/swap_bench/options.h"
 #include "tools/swap_bench/run.h"
 #include "tools/swap_bench/signals.h"
+#include "tools/swap_bench/tune.h"
 #include "tools/swap_bench/verify.h"
 
 namespace stepwell::swap_bench {
@@ -61,6 +62,15 @@ auto counts(std::uint32_t most) {
 
 auto count(std::uint32_t most) {
   return [most](const std::string& text) { return parse_count(text, most); };
+}
+
+/// "auto" is what is to be found out.
+Result<std::vector<io::EngineKind>> parse_tuned_engines(const std::string& text) {
+  Result<std::vector<io::EngineKind>> all = parse_engines(text);
+  if (all.ok() && std::count(all.value().begin(), all.value().end(), io::EngineKind::kAuto) > 0) {
+    return Status(StatusCode::kInvalidArgument, "'auto' is no engine: io_uring, libaio, threads");
+  }
+  return all;
 }
 
 void add_files(CLI::App& command, TestFilesOptions& files) {
@@ -197,6 +207,23 @@ void add_verify(CLI::App& app, VerifyOptions& options) {
       ->type_name("N");
 }
 
+void add_tune(CLI::App& app, TuneOptions& options) {
+  CLI::App& command =
+      *app.add_subcommand("tune", "Find the setting with the largest sum of read and write rate");
+  add_files(command, options.files);
+  add(command, "--engine", options.engines, parse_tuned_engines, "Engines to try [all that work]")
+      ->type_name("LIST");
+  add_seconds(command, options.seconds, "At most, in all");
+  command
+      .add_option(
+          "--output",
+          options.output_path,
+          "Piece of a configuration, JSON [standard output; the rest goes to standard error]")
+      ->type_name("FILE");
+  command.add_option("--plot", options.plot_path, "Block size against bandwidth")
+      ->type_name("FILE.svg");
+}
+
 int usage_error(const std::string& message) {
   std::fputs(concat("swap-bench: ", message, " (--help tells what there is)\n").c_str(), stderr);
   return kExitUsage;
@@ -221,9 +248,11 @@ int run(int argc, char** argv) {
       "Exit status: 0 done; 1 failed or a result is refused; 2 wrong command line; 129, 130, 143 "
       "ended by\nSIGHUP, SIGINT, SIGTERM.");
   RunOptions run_options;
+  TuneOptions tune_options;
   FioOptions fio_options;
   VerifyOptions verify_options;
   add_run(app, run_options);
+  add_tune(app, tune_options);
   add_fio(app, fio_options);
   add_verify(app, verify_options);
   try {
@@ -240,6 +269,9 @@ int run(int argc, char** argv) {
   quiet_library();
   if (app.got_subcommand("run")) {
     return run_command(run_options);
+  }
+  if (app.got_subcommand("tune")) {
+    return tune_command(tune_options);
   }
   if (app.got_subcommand("fio")) {
     return fio_command(fio_options);

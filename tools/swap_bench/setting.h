@@ -64,6 +64,13 @@ struct Measurement {
   }
 };
 
+/// Bytes per second.
+struct Rates {
+  double read = 0;
+  double write = 0;
+  double total() const { return read + write; }
+};
+
 /// Of any numbers, at least one.
 double median(std::vector<double> values);
 
