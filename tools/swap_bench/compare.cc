@@ -220,7 +220,16 @@ int fio_command(const FioOptions& options) {
   json.update(json_of(files.value()));
   json["results"] = json_of(comparisons);
   const Status printed = print_results(options.output, table_of(comparisons), json);
-  return printed.ok() ? kExitOk : report_failure(printed);
+  if (!printed.ok()) {
+    return report_failure(printed);
+  }
+  for (const Comparison& comparison : comparisons) {
+    if (comparison.ratio_to("fio") <= 0) {
+      return report_failure(
+          {StatusCode::kUnsupported, "fio could not be compared with, see above"});
+    }
+  }
+  return kExitOk;
 }
 
 }  // namespace stepwell::swap_bench

@@ -19,7 +19,8 @@ enum ExitStatus : int {
   kExitUsage = 2,    // wrong command line
 };
 
-/// Prints `status`, which is not ok, and gives the exit status for it.
+/// Prints `status`, which is not ok, and gives the exit status for it. What a signal cancelled
+/// needs no words.
 int report_failure(const Status& status);
 
 /// Where results go besides the table.

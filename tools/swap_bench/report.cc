@@ -9,6 +9,7 @@
 
 #include "src/base/format.h"
 #include "tools/swap_bench/arguments.h"
+#include "tools/swap_bench/signals.h"
 
 namespace stepwell::swap_bench {
 namespace {
@@ -74,6 +75,9 @@ void add_once(std::vector<std::string>& lines, const std::string& line) {
 }  // namespace
 
 int report_failure(const Status& status) {
+  if (status.code() == StatusCode::kCancelled && stop_signal() != 0) {
+    return 128 + stop_signal();
+  }
   std::fputs(concat("swap-bench: ", status.message(), '\n').c_str(), stderr);
   return status.code() == StatusCode::kInvalidArgument ? kExitUsage : kExitFailure;
 }
