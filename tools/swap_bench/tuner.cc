@@ -8,9 +8,9 @@
 namespace stepwell::swap_bench {
 namespace {
 
-/// After round N of a race a setting below this share of the best drops out: a single slice says
-/// little, three say a lot.
-constexpr std::array kKeptShares{0.5, 0.75, 0.9};
+/// After round N of a race a setting drops out whose best slice is below this share of the best
+/// median. A disk that stalls makes slices too slow, never too fast, so one slice says little.
+constexpr std::array kKeptShares{0.35, 0.7, 0.85, 0.9};
 /// What a change of the setting must bring.
 constexpr double kWorth = 1.02;
 
@@ -119,8 +119,9 @@ class Search {
       for (const std::size_t index : racers) {
         best = std::max(best, trials_[index].score());
       }
-      std::erase_if(racers,
-                    [&](std::size_t index) { return trials_[index].score() < kept_share * best; });
+      std::erase_if(racers, [&](std::size_t index) {
+        return trials_[index].best_slice() < kept_share * best;
+      });
       if (racers.size() <= 1) {
         return;
       }
@@ -211,6 +212,14 @@ double Trial::read_rate() const {
 
 double Trial::write_rate() const {
   return median_of(samples, [](const Rates& rates) { return rates.write; });
+}
+
+double Trial::best_slice() const {
+  double best = 0;
+  for (const Rates& sample : samples) {
+    best = std::max(best, sample.total());
+  }
+  return best;
 }
 
 double Trial::score() const {

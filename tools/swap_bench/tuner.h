@@ -38,6 +38,8 @@ struct Trial {
   double write_rate() const;
   /// The objective: median of read rate + write rate; 0 without samples.
   double score() const;
+  /// Largest read + write rate of a sample; 0 without samples.
+  double best_slice() const;
 };
 
 struct Tuned {
