@@ -1,10 +1,11 @@
 #include "swap/swap_file.h"
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <filesystem>
-#include <regex>
+#include <string_view>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -67,12 +68,30 @@ class FolderLock {
   int fd_;
 };
 
-/// stepwell-<process>-<rank>-<number>.swap, and an ordinary file.
+/// stepwell-<process>-<rank>-<number>.swap
+bool is_swap_name(std::string_view name) {
+  constexpr std::string_view kPrefix = "stepwell";
+  constexpr std::string_view kSuffix = ".swap";
+  constexpr int kNumbers = 3;
+  if (!name.starts_with(kPrefix) || !name.ends_with(kSuffix)) {
+    return false;
+  }
+  name.remove_prefix(kPrefix.size());
+  name.remove_suffix(std::min(kSuffix.size(), name.size()));
+  for (int number = 0; number < kNumbers; ++number) {
+    const std::size_t end = std::min(name.find_first_not_of("0123456789", 1), name.size());
+    if (!name.starts_with('-') || end < 2) {
+      return false;
+    }
+    name.remove_prefix(end);
+  }
+  return name.empty();
+}
+
 bool is_swap_file(const fs::directory_entry& entry) {
-  static const std::regex pattern("stepwell-[0-9]+-[0-9]+-[0-9]+\\.swap");
   std::error_code error;
   return entry.symlink_status(error).type() == fs::file_type::regular &&
-         std::regex_match(entry.path().filename().string(), pattern);
+         is_swap_name(entry.path().filename().string());
 }
 
 /// Files that this process has made so far.
