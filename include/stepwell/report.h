@@ -50,6 +50,8 @@ struct MemoryReport {
   std::uint64_t page_count = 0;
   std::uint64_t page_bytes = 0;
   std::string swap_description;  // folder, engine, direct or not; empty without NVMe
+  /// Devices of the swap space that failed or hold the others back, with the numbers.
+  std::vector<std::string> swap_complaints;
 };
 
 }  // namespace stepwell

@@ -200,6 +200,7 @@ MemoryReport Service::memory_report() const {
                             .used_bytes = stats.allocated_bytes,
                             .peak_bytes = stats.peak_allocated_bytes});
     report.swap_description = swap_->describe();
+    report.swap_complaints = swap_->complaints();
   }
   report.page_count = table_->page_count();
   report.page_bytes = table_->page_bytes();

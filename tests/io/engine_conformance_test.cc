@@ -79,7 +79,7 @@ class EngineConformance : public testing::TestWithParam<Subject> {
 };
 
 /// T09: one byte to three blocks, one byte more and less, odd offsets, odd addresses.
-TEST_P(EngineConformance, BytesComeBackForEverySizeOffsetAndAddress) {
+TEST_P(EngineConformance, T09G1G32BytesComeBackForEverySizeOffsetAndAddress) {
   constexpr std::uint64_t kBlock = 64 * kKiB;
   std::vector<std::uint64_t> sizes = {1, 2, 511, 512, 513, 4095, 4096, 4097};
   for (std::uint64_t blocks = 1; blocks <= 3; ++blocks) {
@@ -194,7 +194,7 @@ TEST_P(EngineConformance, NeighboursInTheFileGoTogetherWhereverTheyAreInMemory) 
   EXPECT_GT(loop_->stats().merged_requests, 0U);
 }
 
-TEST_P(EngineConformance, ReadPastTheEndIsAnErrorAndTheEngineGoesOn) {
+TEST_P(EngineConformance, G2ReadPastTheEndIsAnErrorAndTheEngineGoesOn) {
   std::vector<std::byte> data(100);
   ASSERT_TRUE(run(Direction::kWrite, data.data(), 0, 10).ok());
   const Status status = run(Direction::kRead, data.data(), 0, 100);
@@ -228,6 +228,23 @@ INSTANTIATE_TEST_SUITE_P(
     Engines, EngineConformance, testing::ValuesIn(subjects()), [](const auto& tested) {
       return tested.param.name + (tested.param.direct ? "_direct" : "_buffered");
     });
+
+TEST(File, G11AlignmentComesFromTheFileSystem) {
+  const test::TemporaryFolder folder;
+  const File file = File::open(folder.file("data"), {.create = true}).value_or_throw();
+  if (!file.direct()) {
+    GTEST_SKIP() << file.direct_refusal();
+  }
+  test::AlignedMemory memory(8192);
+  std::byte* const data = memory.bytes().data();
+  EXPECT_GT(file.alignment().offset_bytes, 1U);
+  EXPECT_EQ(file.fd_for(data, 4096, 4096), file.direct_fd());
+  EXPECT_EQ(file.fd_for(data, 4096, 4095), file.buffered_fd());
+  EXPECT_EQ(file.fd_for(data, 1, 4096), file.buffered_fd());
+  if (file.alignment().memory_bytes > 1) {
+    EXPECT_EQ(file.fd_for(data + 1, 4096, 4096), file.buffered_fd());
+  }
+}
 
 TEST(File, MissingFileIsNamed) {
   const Status status = File::open("/nonexistent/file", {}).status();

@@ -30,7 +30,7 @@ class EngineFaults : public testing::Test {
   std::vector<std::byte> data_ = std::vector<std::byte>(10000, std::byte{5});
 };
 
-TEST_F(EngineFaults, EveryErrorIsTypedNamesTheRequestAndLeavesTheEngineUsable) {
+TEST_F(EngineFaults, T10EveryErrorIsTypedNamesTheRequestAndLeavesTheEngineUsable) {
   Loop loop(test::make_fault_engine(control_));
   struct Case {
     int os_error;
@@ -63,7 +63,7 @@ TEST_F(EngineFaults, InterruptionsAreRetriedButNotForEver) {
   }
 }
 
-TEST_F(EngineFaults, RefusedDirectRequestGoesThroughThePageCache) {
+TEST_F(EngineFaults, T19RefusedDirectRequestGoesThroughThePageCache) {
   if (!file_.direct()) {
     GTEST_SKIP() << file_.direct_refusal();
   }
@@ -74,7 +74,7 @@ TEST_F(EngineFaults, RefusedDirectRequestGoesThroughThePageCache) {
   EXPECT_EQ(run(loop, Direction::kWrite, data_).os_error(), EINVAL);
 }
 
-TEST_F(EngineFaults, EverySeedGivesTheBytesBack) {
+TEST_F(EngineFaults, T10EverySeedGivesTheBytesBack) {
   for (std::uint64_t seed = 1; seed <= 200; ++seed) {
     const auto device = std::make_shared<test::MemoryDevice>(test::MemoryDeviceOptions{
         .seed = seed, .short_share = 0.5, .interrupted_share = 0.3, .late_share = 0.5});

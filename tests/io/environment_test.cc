@@ -126,7 +126,7 @@ class Environment : public testing::Test {
 };
 
 // T20, P30
-TEST_F(Environment, ForbiddenIoUringFallsBackToLibaioAndNamesTheCure) {
+TEST_F(Environment, T20ForbiddenIoUringFallsBackToLibaioAndNamesTheCure) {
   const std::string report = with_forbidden({SYS_io_uring_setup});
   if (report == "skip") {
     GTEST_SKIP() << "seccomp filters are not permitted here";
@@ -168,7 +168,7 @@ TEST_F(Environment, EngineThatWasAskedForByNameIsAnErrorWithTheCure) {
 }
 
 // T20, P31
-TEST_F(Environment, LittleLockedMemoryMeansUnregisteredBuffersNotFailure) {
+TEST_F(Environment, T20LittleLockedMemoryMeansUnregisteredBuffersNotFailure) {
   const std::string report = with_locked_memory(kMiB);
   if (report.rfind("skip", 0) == 0) {
     GTEST_SKIP() << report;
@@ -190,7 +190,7 @@ TEST_F(Environment, WithoutAnyLockedMemoryIoGoesOnAndTheCureIsNamed) {
 }
 
 // T10
-TEST_F(Environment, FullDiskGivesPathErrnoAndBytesAndTheEngineGoesOn) {
+TEST_F(Environment, T10G1FullDiskGivesPathErrnoAndBytesAndTheEngineGoesOn) {
   const test::SmallDisk disk(folder_.path().string(), "tmpfs", "size=16m");
   if (!disk.mounted()) {
     GTEST_SKIP() << "mounting a small disk is not permitted here";
@@ -221,7 +221,7 @@ TEST_F(Environment, FullDiskGivesPathErrnoAndBytesAndTheEngineGoesOn) {
 }
 
 // T19
-TEST_F(Environment, FileSystemWithoutDirectIoIsServedThroughThePageCacheAndSaysSo) {
+TEST_F(Environment, T19FileSystemWithoutDirectIoIsServedThroughThePageCacheAndSaysSo) {
   const test::SmallDisk disk(folder_.path().string(), "ramfs", "");
   if (!disk.mounted()) {
     GTEST_SKIP() << "mounting a small disk is not permitted here";

@@ -40,7 +40,7 @@ TEST(Lease, BufferOfAReadMayChange) {
 }
 
 #ifndef __SANITIZE_THREAD__  // which stops at what this case does on purpose
-TEST(Lease, WriteWhoseBufferTheCallerChangesFails) {
+TEST(Lease, T08WriteWhoseBufferTheCallerChangesFails) {
   const test::TemporaryFolder folder;
   File file = File::open(folder.file("data"), {.create = true}).value_or_throw();
   const auto control = std::make_shared<test::FaultControl>();

@@ -82,7 +82,7 @@ class LoopTest : public testing::Test {
 };
 
 /// T16: one request never completes.
-TEST_F(LoopTest, LateRequestEndsByTheDeadlineWithAListOfAllInFlight) {
+TEST_F(LoopTest, T16LateRequestEndsByTheDeadlineWithAListOfAllInFlight) {
   std::mutex mutex;
   std::string logged;
   set_log_sink([&](LogLevel, const std::string& text) {
@@ -142,6 +142,19 @@ TEST_F(LoopTest, EndsAlthoughARequestNeverDoes) {
   loop(milliseconds(50)).enqueue(lost);
   loop_.reset();
   EXPECT_EQ(outcomes_.status(0).code(), StatusCode::kTimedOut);
+}
+
+/// Single-block requests of many callers fill the queue.
+TEST_F(LoopTest, G13DepthCountsOverAllRequests) {
+  Loop& tested = loop();
+  control_->hold();
+  for (std::uint64_t index = 0; index < 8; ++index) {
+    tested.enqueue(write(index * 200));
+  }
+  control_->wait_for_held(8);
+  EXPECT_EQ(tested.stats().in_flight_requests, 8U);
+  control_->resume();
+  outcomes_.wait_for(8);
 }
 
 TEST_F(LoopTest, WaitingRequestIsCancelledOneInTheEngineIsNot) {

@@ -85,7 +85,7 @@ TEST_F(VolumeTest, IsAnArrayOfBytes) {
 }
 
 /// T14: a request ten times the block with a queue of one, four at once.
-TEST_F(VolumeTest, RequestsLargerThanTheWholeQueueWaitInsteadOfFailing) {
+TEST_F(VolumeTest, T14RequestsLargerThanTheWholeQueueWaitInsteadOfFailing) {
   const auto volume = Volume::create(members({1}),
                                      {.engine = {.queue_depth = 1},
                                       .loop = {.in_flight_bytes_max = 4096},

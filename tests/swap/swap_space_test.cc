@@ -58,7 +58,7 @@ TEST_F(SwapSpaceTest, BytesComeBackForEverySize) {
   EXPECT_EQ(space->stats().allocated_bytes, 0U);
 }
 
-TEST_F(SwapSpaceTest, FlippedBitNamesExtentBlockAndFile) {
+TEST_F(SwapSpaceTest, T11FlippedBitNamesExtentBlockAndFile) {
   const auto space = open();
   constexpr std::uint64_t kBytes = 3 * kChecksumBlockBytes;
   memory::Block data = block(kBytes);
@@ -102,7 +102,7 @@ TEST_F(SwapSpaceTest, SeveralFoldersAreOneSpace) {
   space->release(std::move(extent));
 }
 
-TEST_F(SwapSpaceTest, TruncatedFileIsFound) {
+TEST_F(SwapSpaceTest, T11TruncatedFileIsFound) {
   const auto space = open();
   memory::Block data = block(2 * kMiB);
   std::memset(data.data(), 1, 2 * kMiB);
@@ -120,7 +120,7 @@ TEST_F(SwapSpaceTest, TruncatedFileIsFound) {
 
 /// A read that never completes: an error in time, and neither its bytes nor, for a write, its place
 /// on the disk are used again.
-TEST_F(SwapSpaceTest, RequestWithoutAnAnswerEndsAndItsPlaceIsNotReused) {
+TEST_F(SwapSpaceTest, T16RequestWithoutAnAnswerEndsAndItsPlaceIsNotReused) {
   const auto control = std::make_shared<test::FaultControl>();
   const auto space =
       SwapSpace::open({.folders = {{.path = folder_.path().string()}},

@@ -17,6 +17,7 @@
 
 #include "src/base/format.h"
 #include "stepwell/check.h"
+#include "stepwell/config.h"
 #include "tests/support/temporary_folder.h"
 #include "tools/swap_bench/subprocess.h"
 
@@ -121,7 +122,7 @@ TEST_F(SwapBenchTest, MeasuresAndLeavesNothingBehind) {
   EXPECT_EQ(folder_.entry_count(), 1U) << "out.json only";
 }
 
-TEST_F(SwapBenchTest, FailsWhenASettingCannotBeMeasured) {
+TEST_F(SwapBenchTest, G23FailsWhenASettingCannotBeMeasured) {
   const ProcessOutcome outcome =
       run_small("run", {"--seconds", "0.02", "--workload", "read", "--block-size", "1M,8M"});
   EXPECT_EQ(outcome.status, 2);
@@ -129,7 +130,7 @@ TEST_F(SwapBenchTest, FailsWhenASettingCannotBeMeasured) {
   EXPECT_THAT(outcome.output, HasSubstr("not measured"));
 }
 
-TEST_F(SwapBenchTest, TunesIntoAConfiguration) {
+TEST_F(SwapBenchTest, T26G5TunesIntoAConfiguration) {
   const ProcessOutcome outcome = run_small("tune",
                                            {"--seconds",
                                             "2",
@@ -148,6 +149,12 @@ TEST_F(SwapBenchTest, TunesIntoAConfiguration) {
   EXPECT_EQ(tuned["stepwell"]["io"]["devices"][0]["path"], path());
   EXPECT_GT(tuned["stepwell"]["io"]["devices"][0]["read_bytes_per_second"], 0);
   EXPECT_THAT(read("plot.svg"), HasSubstr("</svg>"));
+  json whole = tuned;
+  whole["train_batch_size"] = 1;
+  const Result<Config> config = Config::parse(whole.dump());
+  ASSERT_TRUE(config.ok()) << config.status().to_string();
+  EXPECT_EQ(config.value().stepwell.io_devices.at(0).path, path());
+  EXPECT_EQ(config.value().aio.block_size_bytes, tuned["aio"]["block_size"].get<std::uint64_t>());
   EXPECT_EQ(outcome.output, "");
   EXPECT_THAT(outcome.errors, HasSubstr("read + write"));
   EXPECT_EQ(folder_.entry_count(), 2U);

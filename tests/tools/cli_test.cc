@@ -179,7 +179,7 @@ TEST_F(ProgramTest, PrintsTheConfigurationInForce) {
   EXPECT_EQ(json::parse(outcome.out)["train_batch_size"], 4);
 }
 
-TEST_F(ProgramTest, TellsWhatTheMachineCanDo) {
+TEST_F(ProgramTest, T22TellsWhatTheMachineCanDo) {
   const Outcome outcome = run({"doctor", "--path", "."});
   EXPECT_EQ(outcome.status, 0) << outcome.err;
   for (const char* part : {"io_uring", "threads", "CUDA", "NCCL", "kernels for", "free"}) {

@@ -51,6 +51,7 @@ Json memory_object(const MemoryReport& memory) {
                                   {"used_bytes", tier.used_bytes}};
   }
   json["swap"] = memory.swap_description;
+  json["swap_complaints"] = memory.swap_complaints;
   return json;
 }
 

@@ -64,6 +64,9 @@ std::string summary_text(const Summary& summary) {
   if (!summary.memory.swap_description.empty()) {
     text += fmt::format("swap     {}\n", summary.memory.swap_description);
   }
+  for (const std::string& complaint : summary.memory.swap_complaints) {
+    text += fmt::format("warning  {}\n", complaint);
+  }
   text += moved_text(totals);
   text += fmt::format("time     {} steps{} in {:.1f} s: {:.0f} tokens/s, stalled {:.1f} % of it\n",
                       totals.steps,
