@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "stepwell/check.h"
 
@@ -14,8 +15,9 @@ constexpr std::array kKeptShares{0.35, 0.7, 0.85, 0.9};
 /// What a change of the setting must bring.
 constexpr double kWorth = 1.02;
 
-std::uint64_t cost_of(const Setting& setting) {
-  return setting.block_bytes * setting.queue_depth * setting.threads;
+/// What decides between equals: bytes in flight, then the engine (in the order of kAuto).
+std::pair<std::uint64_t, io::EngineKind> cost_of(const Setting& setting) {
+  return {setting.block_bytes * setting.queue_depth * setting.threads, setting.engine};
 }
 
 class Search {
@@ -63,7 +65,8 @@ class Search {
     return indices;
   }
 
-  std::vector<std::size_t> neighbours(const Setting& of) {
+  /// `of` by value: trials_ grows meanwhile.
+  std::vector<std::size_t> neighbours(const Setting of) {
     std::vector<std::size_t> indices;
     const auto changed = [&](auto Setting::*member, auto value) {
       Setting setting = of;

@@ -59,8 +59,8 @@ using Clock = std::function<std::chrono::nanoseconds()>;
 /// Successive narrowing: settings race in interleaved slices, so that a disk that slows down slows
 /// down all of them; after each round those clearly behind drop out. Then the neighbours of the
 /// best race against it, until none is better by 2 %. Of settings within 2 % of the best the one
-/// with the fewest bytes in flight and threads wins. No slice starts that would not end within the
-/// budget.
+/// with the fewest bytes in flight and threads wins, then the first in the order of kAuto. No slice
+/// starts that would not end within the budget.
 ///
 /// kCancelled from a slice ends the search with it; other failures drop the setting. When nothing
 /// can be measured: the first failure.
