@@ -141,14 +141,21 @@ Status Service::open_swap(const Config& config) {
   options.direct = config.stepwell.direct_io;
   options.volume = {.block_bytes = config.aio.block_size_bytes,
                     .stripe_bytes = config.aio.block_size_bytes,
-                    .rings = std::max(1U, config.aio.intra_op_parallelism)};
+                    .rings = 1};
   const Result<io::EngineKind> kind = io::parse_engine_kind(config.stepwell.io_engine);
-  STEPWELL_RETURN_IF_ERROR(kind.status().with_context("stepwell.io.engine"));
-  options.volume.engine = {.kind = kind.value(),
-                           .queue_depth = config.aio.queue_depth,
-                           .thread_count = std::min(config.aio.queue_depth, 16U),
-                           .submission_polling = config.stepwell.submission_polling,
-                           .completion_polling = config.stepwell.completion_polling};
+  STEPWELL_RETURN_IF_ERROR(kind.status());
+  // Threads are rings of their own, or the workers of the thread engine; one worker alone would be
+  // a queue of one.
+  const std::uint32_t threads = std::max(1U, config.aio.intra_op_parallelism);
+  if (kind.value() != io::EngineKind::kThreads) {
+    options.volume.rings = threads;
+  }
+  options.volume.engine = {
+      .kind = kind.value(),
+      .queue_depth = config.aio.queue_depth,
+      .thread_count = threads > 1 ? threads : std::min(config.aio.queue_depth, 16U),
+      .submission_polling = config.stepwell.submission_polling,
+      .completion_polling = config.stepwell.completion_polling};
   const std::uint64_t in_flight = config.stepwell.io_in_flight_bytes;
   options.volume.loop = {.in_flight_bytes_max = in_flight == kAutoBytes ? 0 : in_flight,
                          .deadline = std::chrono::milliseconds(static_cast<std::int64_t>(
