@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <condition_variable>
 #include <cstring>
 #include <functional>
 #include <future>
@@ -14,6 +13,7 @@
 #include <pthread.h>
 
 #include "io/file.h"
+#include "io/run_and_wait.h"
 #include "io/scheduler.h"
 #include "src/base/format.h"
 #include "stepwell/check.h"
@@ -474,35 +474,9 @@ std::string Loop::in_flight_dump() const {
   return impl_->dump();
 }
 
-namespace {
-
-/// Where run_blocking waits.
-struct Gate {
-  std::mutex mutex;
-  std::condition_variable passed;
-  bool open = false;
-  Status status;
-};
-
-void open_gate(Op& op, const Status& status) noexcept {
-  Gate& gate = *static_cast<Gate*>(op.context);
-  const std::lock_guard lock(gate.mutex);
-  gate.status = status;
-  gate.open = true;
-  gate.passed.notify_one();
-}
-
-}  // namespace
-
 Status run_blocking(Loop& loop, Op& op) {
   STEPWELL_CHECK(!loop.on_loop_thread(), "the loop cannot wait for itself");
-  Gate gate;
-  op.context = &gate;
-  op.on_complete = &open_gate;
-  loop.enqueue(op);
-  std::unique_lock lock(gate.mutex);
-  gate.passed.wait(lock, [&] { return gate.open; });
-  return gate.status;
+  return run_and_wait(op, [&] { loop.enqueue(op); });
 }
 
 }  // namespace stepwell::io

@@ -1,9 +1,9 @@
 #include "io/volume.h"
 
 #include <algorithm>
-#include <condition_variable>
 #include <utility>
 
+#include "io/run_and_wait.h"
 #include "src/base/format.h"
 #include "stepwell/check.h"
 
@@ -161,24 +161,7 @@ void Volume::on_piece(Op& op, const Status& status) noexcept {
 }
 
 Status Volume::run_blocking(Request& request) {
-  struct Gate {
-    std::mutex mutex;
-    std::condition_variable passed;
-    bool open = false;
-    Status status;
-  } gate;
-  request.context = &gate;
-  request.on_complete = [](Request& done, const Status& status) noexcept {
-    Gate& passed = *static_cast<Gate*>(done.context);
-    const std::lock_guard lock(passed.mutex);
-    passed.status = status;
-    passed.open = true;
-    passed.passed.notify_one();
-  };
-  submit(request);
-  std::unique_lock lock(gate.mutex);
-  gate.passed.wait(lock, [&] { return gate.open; });
-  return gate.status;
+  return run_and_wait(request, [&] { submit(request); });
 }
 
 void Volume::change_priority(Request& request, Priority priority) {

@@ -6,6 +6,7 @@
 #include <mutex>
 #include <vector>
 
+#include "io/run_and_wait.h"
 #include "src/base/format.h"
 #include "stepwell/check.h"
 #include "swap/checksum.h"
@@ -246,24 +247,7 @@ void SwapSpace::Impl::finish(Transfer& transfer, const Status& outcome) {
 }
 
 Status SwapSpace::run_blocking(Transfer& transfer) {
-  struct Gate {
-    std::mutex mutex;
-    std::condition_variable passed;
-    bool open = false;
-    Status status;
-  } gate;
-  transfer.context = &gate;
-  transfer.on_complete = [](Transfer& done, const Status& status) noexcept {
-    Gate& passed = *static_cast<Gate*>(done.context);
-    const std::lock_guard lock(passed.mutex);
-    passed.status = status;
-    passed.open = true;
-    passed.passed.notify_one();
-  };
-  submit(transfer);
-  std::unique_lock lock(gate.mutex);
-  gate.passed.wait(lock, [&] { return gate.open; });
-  return gate.status;
+  return io::run_and_wait(transfer, [&] { submit(transfer); });
 }
 
 void SwapSpace::change_priority(Transfer& transfer, io::Priority priority) {

@@ -10,6 +10,7 @@
 
 #include "stepwell/bytes.h"
 #include "stepwell/stepwell.h"
+#include "tests/support/message_of.h"
 #include "tests/support/small_disk.h"
 #include "tests/support/temporary_folder.h"
 
@@ -53,14 +54,7 @@ class EngineTest : public testing::TestWithParam<OffloadDevice> {
   test::TemporaryFolder folder_;
 };
 
-std::string message_of(const std::function<void()>& function) {
-  try {
-    function();
-  } catch (const std::exception& error) {
-    return error.what();
-  }
-  return "";
-}
+using test::message_of;
 
 TEST_P(EngineTest, G4UnusedParameterIsNotUpdatedWithAnOldGradient) {
   auto engine = initialize(std::make_shared<TwoLayers>(), config());

@@ -1,20 +1,14 @@
 #include "src/paging/paged_storage.h"
 
 #include "tests/paging/paging_fixture.h"
+#include "tests/support/message_of.h"
 
 namespace stepwell::paging {
 namespace {
 
 using residency::PageState;
 
-std::string message_of(const std::function<void()>& function) {
-  try {
-    function();
-  } catch (const std::exception& error) {
-    return error.what();
-  }
-  return "";
-}
+using test::message_of;
 
 TEST_F(PagingTest, UnmanagedAccessToAnAbsentPageNamesTheParameter) {
   const auto service = make_service(config(OffloadDevice::kNvme, kMiB));

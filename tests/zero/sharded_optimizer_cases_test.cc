@@ -194,8 +194,7 @@ TEST(ShardedOptimizerErrors, DiskErrorsComeOutOfEveryCall) {
   bench->bench.faults->fail(Direction::kRead, EIO);
   Status status = bench->optimizer->read_state(0, StateKind::kExpAvg, values.data());
   EXPECT_EQ(status.code(), StatusCode::kIo) << status.to_string();
-  EXPECT_NE(status.message().find("optimizer states of w0"), std::string::npos)
-      << status.message();
+  EXPECT_NE(status.message().find("optimizer states of w0"), std::string::npos) << status.message();
   EXPECT_NE(status.message().find("state access"), std::string::npos) << status.message();
   bench->bench.faults->heal();
   spill();
