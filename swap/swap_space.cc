@@ -6,6 +6,7 @@
 #include <mutex>
 #include <vector>
 
+#include "io/placement.h"
 #include "io/run_and_wait.h"
 #include "src/base/format.h"
 #include "stepwell/check.h"
@@ -49,7 +50,11 @@ Result<std::unique_ptr<SwapSpace>> SwapSpace::open(const SwapSpaceOptions& optio
     Result<SwapFile> file = SwapFile::create(folder.path, options.rank, options.direct);
     STEPWELL_RETURN_IF_ERROR(file.status());
     files.push_back(std::move(file).value());
-    members.push_back({.file = files.back().take_file(), .weight = folder.weight, .cpus = {}});
+    Result<std::vector<int>> cpus = io::cpus_for(folder.cpus, folder.path);
+    STEPWELL_RETURN_IF_ERROR(cpus.status());
+    members.push_back({.file = files.back().take_file(),
+                       .weight = folder.weight,
+                       .cpus = std::move(cpus).value()});
   }
   Result<std::unique_ptr<io::Volume>> volume =
       options.engine_factory

@@ -20,8 +20,9 @@ namespace stepwell::swap {
 
 /// A place for a part of the swap space.
 struct SwapFolder {
-  std::string path;   // must exist and be writable
-  double weight = 1;  // share of the bytes: the bandwidth of its device, in any unit
+  std::string path;          // must exist and be writable
+  double weight = 1;         // share of the bytes: the bandwidth of its device, in any unit
+  std::string cpus = "any";  // cores of its I/O threads, see io::cpus_for()
 };
 
 struct SwapSpaceOptions {

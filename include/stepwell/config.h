@@ -82,6 +82,7 @@ struct StepwellConfig {
   bool direct_io = true;
   bool submission_polling = false;  // io_uring SQPOLL
   bool completion_polling = false;  // io_uring IOPOLL
+  std::string io_cpus = "any";      // cores of I/O threads: any, near (the device), or "0-3,8"
   double io_deadline_seconds = 60;  // a request without an answer for longer fails; 0: never
   std::uint64_t io_in_flight_bytes = 268'435'456;  // handed to the kernel at a time, each thread
   std::vector<IoDeviceConfig> io_devices;          // empty: nvme_path alone

@@ -224,6 +224,12 @@ constexpr Key kKeys[] = {
          "folders that hold the swap space together, in proportion to their bandwidth, instead "
          "of nvme_path (swap-bench tune writes them)",
      .field = field<&Config::stepwell, &StepwellConfig::io_devices>},
+    {.path = "stepwell.io.cpus",
+     .type = Type::kText,
+     .default_text = "\"any\"",
+     .meaning = "cores of the I/O threads: any, near (those of the device's NUMA node), or a list "
+                "like 0-3,8",
+     .field = field<&Config::stepwell, &StepwellConfig::io_cpus>},
     {.path = "stepwell.io.in_flight_bytes",
      .type = Type::kBytes,
      .default_text = "268435456",

@@ -4,6 +4,7 @@
 #include <fstream>
 #include <utility>
 
+#include "io/placement.h"
 #include "src/base/format.h"
 #include "src/paging/dispatch.h"
 #include "stepwell/log.h"
@@ -137,6 +138,12 @@ Status Service::open_swap(const Config& config) {
   }
   if (options.folders.empty()) {
     options.folders = {{.path = parameters_on_nvme ? parameters.nvme_path : optimizer.nvme_path}};
+  }
+  for (swap::SwapFolder& folder : options.folders) {
+    STEPWELL_RETURN_IF_ERROR(io::cpus_for(config.stepwell.io_cpus, folder.path)
+                                 .status()
+                                 .with_context("stepwell.io.cpus"));
+    folder.cpus = config.stepwell.io_cpus;
   }
   options.direct = config.stepwell.direct_io;
   options.volume = {.block_bytes = config.aio.block_size_bytes,

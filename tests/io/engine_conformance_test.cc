@@ -194,6 +194,48 @@ TEST_P(EngineConformance, NeighboursInTheFileGoTogetherWhereverTheyAreInMemory) 
   EXPECT_GT(loop_->stats().merged_requests, 0U);
 }
 
+TEST_P(EngineConformance, CancelledOrNotEachCompletesOnce) {
+  constexpr std::size_t kCount = 200;
+  constexpr std::size_t kBytes = 4096;
+  std::vector<Op> ops(kCount);
+  struct Counts {
+    std::mutex mutex;
+    std::condition_variable done;
+    std::size_t left = kCount;
+    std::size_t cancelled = 0;
+    std::size_t failed = 0;
+  } counts;
+  std::vector<Op*> pointers;
+  for (std::size_t index = 0; index < kCount; ++index) {
+    Op& op = ops[index];
+    op.direction = Direction::kWrite;
+    op.file = file_.get();
+    op.data = memory(index * kBytes, kBytes).data();
+    op.offset = index * kBytes;
+    op.size_bytes = kBytes;
+    op.context = &counts;
+    op.on_complete = [](Op& done, const Status& status) noexcept {
+      Counts& all = *static_cast<Counts*>(done.context);
+      const std::lock_guard lock(all.mutex);
+      all.cancelled += status.code() == StatusCode::kCancelled ? 1U : 0U;
+      all.failed += status.ok() || status.code() == StatusCode::kCancelled ? 0U : 1U;
+      if (--all.left == 0) {
+        all.done.notify_all();
+      }
+    };
+    pointers.push_back(&op);
+  }
+  loop_->enqueue(pointers);
+  std::size_t given_up = 0;
+  for (std::size_t index = kCount; index > 0; --index) {
+    given_up += loop_->cancel(ops[index - 1]) ? 1U : 0U;
+  }
+  std::unique_lock lock(counts.mutex);
+  counts.done.wait(lock, [&] { return counts.left == 0; });
+  EXPECT_EQ(counts.cancelled, given_up);
+  EXPECT_EQ(counts.failed, 0U);
+}
+
 TEST_P(EngineConformance, G2ReadPastTheEndIsAnErrorAndTheEngineGoesOn) {
   std::vector<std::byte> data(100);
   ASSERT_TRUE(run(Direction::kWrite, data.data(), 0, 10).ok());

@@ -10,12 +10,12 @@ add_library(stepwell_core_dependencies INTERFACE)
 target_link_libraries(stepwell_core_dependencies INTERFACE
   # Header-only and used in our own sources only: who links the installed library does not need it.
   $<BUILD_INTERFACE:nlohmann_json::nlohmann_json> fmt::fmt PkgConfig::xxhash)
-if(liburing_FOUND)
+if(liburing_FOUND AND STEPWELL_URING)
   target_link_libraries(stepwell_core_dependencies INTERFACE PkgConfig::liburing)
   target_compile_definitions(stepwell_core_dependencies INTERFACE STEPWELL_HAVE_URING=1)
   message(STATUS "stepwell: io_uring engine: yes (liburing ${liburing_VERSION})")
 else()
-  message(STATUS "stepwell: io_uring engine: no, liburing was not found (Debian: liburing-dev); the thread engine is used")
+  message(STATUS "stepwell: io_uring engine: no (STEPWELL_URING=OFF, or liburing-dev is missing); libaio or threads are used")
 endif()
 
 set(STEPWELL_HAVE_CUDA OFF)

@@ -10,6 +10,7 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include "io/placement.h"
 #include "src/base/format.h"
 #include "stepwell/log.h"
 #include "tools/swap_bench/arguments.h"
@@ -91,6 +92,15 @@ void add_files(CLI::App& command, TestFilesOptions& files) {
       },
       concat("Of the test file in each folder [", format_size(files.size_bytes), "]"))
       ->type_name("SIZE");
+  command
+      .add_option("--cpus",
+                  files.cpus,
+                  "Cores of the I/O threads: any, near (the device's NUMA node), or 0-3,8 [any]")
+      ->type_name("LIST")
+      ->check([](const std::string& text) {
+        const auto cpus = io::cpus_for(text, "/");
+        return cpus.ok() ? std::string() : cpus.status().message();
+      });
   command.add_flag("--allow-memory",
                    files.allow_memory,
                    "Measure a file system in memory too (the figures say nothing about a disk)");

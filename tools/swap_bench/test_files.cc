@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "io/placement.h"
 #include "src/base/format.h"
 #include "tools/swap_bench/load.h"
 #include "tools/swap_bench/page_cache.h"
@@ -185,7 +186,9 @@ Result<std::vector<io::VolumeMember>> TestFiles::open(bool direct) const {
   for (const OwnedFile& file : files_) {
     Result<io::File> opened = io::File::open(file.path, {.direct = direct});
     STEPWELL_RETURN_IF_ERROR(opened.status());
-    members.push_back({.file = std::move(opened).value()});
+    Result<std::vector<int>> cpus = io::cpus_for(options_.cpus, file.path);
+    STEPWELL_RETURN_IF_ERROR(cpus.status());
+    members.push_back({.file = std::move(opened).value(), .cpus = std::move(cpus).value()});
   }
   return members;
 }

@@ -20,6 +20,7 @@ struct TestFilesOptions {
   std::vector<std::string> folders;
   std::uint64_t size_bytes = kGiB;  // of each file, a multiple of 4 KiB
   bool buffered = false;      // through the page cache, which is dropped before each measurement
+  std::string cpus = "any";   // cores of the I/O threads: any, near (the device), or 0-3,8
   bool allow_memory = false;  // file systems in memory too: the figures say nothing of a disk
 };
 
