@@ -47,11 +47,11 @@ Result<std::unique_ptr<SwapSpace>> SwapSpace::open(const SwapSpaceOptions& optio
   std::vector<SwapFile> files;
   std::vector<io::VolumeMember> members;
   for (const SwapFolder& folder : options.folders) {
+    Result<std::vector<int>> cpus = io::cpus_for(folder.cpus, folder.path);
+    STEPWELL_RETURN_IF_ERROR(cpus.status().with_context("stepwell.io.cpus"));
     Result<SwapFile> file = SwapFile::create(folder.path, options.rank, options.direct);
     STEPWELL_RETURN_IF_ERROR(file.status());
     files.push_back(std::move(file).value());
-    Result<std::vector<int>> cpus = io::cpus_for(folder.cpus, folder.path);
-    STEPWELL_RETURN_IF_ERROR(cpus.status());
     members.push_back({.file = files.back().take_file(),
                        .weight = folder.weight,
                        .cpus = std::move(cpus).value()});

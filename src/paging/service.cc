@@ -4,7 +4,6 @@
 #include <fstream>
 #include <utility>
 
-#include "io/placement.h"
 #include "src/base/format.h"
 #include "src/paging/dispatch.h"
 #include "stepwell/log.h"
@@ -140,9 +139,6 @@ Status Service::open_swap(const Config& config) {
     options.folders = {{.path = parameters_on_nvme ? parameters.nvme_path : optimizer.nvme_path}};
   }
   for (swap::SwapFolder& folder : options.folders) {
-    STEPWELL_RETURN_IF_ERROR(io::cpus_for(config.stepwell.io_cpus, folder.path)
-                                 .status()
-                                 .with_context("stepwell.io.cpus"));
     folder.cpus = config.stepwell.io_cpus;
   }
   options.direct = config.stepwell.direct_io;
