@@ -11,6 +11,7 @@
 
 #include "stepwell/bytes.h"
 #include "stepwell/log.h"
+#include "tools/common/signals.h"
 #include "tools/swap_bench/arguments.h"
 #include "tools/swap_bench/compare.h"
 #include "tools/swap_bench/fio.h"
@@ -101,7 +102,7 @@ int main(int argc, char** argv) {
     std::fputs(kUsage, stderr);
     return 2;
   }
-  install_signal_handlers();
+  stepwell::tools::install_signal_handlers("\nswap-bench: ending; once more to end at once\n");
   if (const stepwell::Status there = check_fio(); !there.ok()) {
     return fail(there);
   }
@@ -121,7 +122,8 @@ int main(int argc, char** argv) {
       auto one = measure_one(files.value(), buffers, options, workload, block);
       if (!one.ok()) {
         progress.clear();
-        return stop_signal() != 0 ? 128 + stop_signal() : fail(one.status());
+        return stepwell::tools::stop_signal() != 0 ? 128 + stepwell::tools::stop_signal()
+                                                   : fail(one.status());
       }
       const double ratio = one.value().ratio_to("fio io_uring");
       least = least > 0 ? std::min(least, ratio) : ratio;

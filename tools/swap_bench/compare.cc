@@ -6,12 +6,12 @@
 #include <nlohmann/json.hpp>
 
 #include "src/base/format.h"
+#include "tools/common/signals.h"
 #include "tools/swap_bench/arguments.h"
 #include "tools/swap_bench/deepspeed.h"
 #include "tools/swap_bench/fio.h"
 #include "tools/swap_bench/measure.h"
 #include "tools/swap_bench/report.h"
-#include "tools/swap_bench/signals.h"
 
 namespace stepwell::swap_bench {
 namespace {
@@ -99,7 +99,7 @@ Result<Comparison> compare(const TestFiles& files,
     for (std::size_t index = 0; index < runners.size(); ++index) {
       run_once(result.others[index], runners[index]);
     }
-    if (stop_signal() != 0) {
+    if (tools::stop_signal() != 0) {
       return Status(StatusCode::kCancelled, "ended by a signal");
     }
   }
@@ -210,7 +210,8 @@ int fio_command(const FioOptions& options) {
            .deepspeed = options.deepspeed && check_ds_io().ok()});
       if (!one.ok()) {
         progress.clear();
-        return stop_signal() != 0 ? 128 + stop_signal() : report_failure(one.status());
+        return tools::stop_signal() != 0 ? 128 + tools::stop_signal()
+                                         : report_failure(one.status());
       }
       comparisons.push_back(std::move(one).value());
     }

@@ -6,8 +6,8 @@
 
 #include <sys/resource.h>
 
+#include "tools/common/signals.h"
 #include "tools/swap_bench/random_bytes.h"
-#include "tools/swap_bench/signals.h"
 
 namespace stepwell::swap_bench {
 namespace {
@@ -63,7 +63,7 @@ class Load {
     STEPWELL_RETURN_IF_ERROR(error_);
     result_.seconds = std::chrono::duration<double>(Clock::now() - start).count();
     result_.cpu_seconds = cpu_seconds_now() - cpu_before;
-    result_.stopped = stop_signal() != 0;
+    result_.stopped = tools::stop_signal() != 0;
     return result_;
   }
 
@@ -99,7 +99,7 @@ class Load {
     std::optional<Step> step;
     {
       const std::lock_guard lock(mutex_);
-      if (error_.ok() && stop_signal() == 0 && Clock::now() < deadline_) {
+      if (error_.ok() && tools::stop_signal() == 0 && Clock::now() < deadline_) {
         step = pattern_.next(slot.index);
       }
       if (!step) {

@@ -13,11 +13,11 @@
 #include "io/placement.h"
 #include "src/base/format.h"
 #include "stepwell/log.h"
+#include "tools/common/signals.h"
 #include "tools/swap_bench/arguments.h"
 #include "tools/swap_bench/compare.h"
 #include "tools/swap_bench/options.h"
 #include "tools/swap_bench/run.h"
-#include "tools/swap_bench/signals.h"
 #include "tools/swap_bench/tune.h"
 #include "tools/swap_bench/verify.h"
 
@@ -275,7 +275,7 @@ int run(int argc, char** argv) {
     std::replace(message.begin(), message.end(), '\n', ' ');
     return usage_error(message);
   }
-  install_signal_handlers();
+  tools::install_signal_handlers("\nswap-bench: ending; once more to end at once\n");
   quiet_library();
   if (app.got_subcommand("run")) {
     return run_command(run_options);

@@ -8,8 +8,8 @@
 #include <fmt/format.h>
 
 #include "src/base/format.h"
+#include "tools/common/signals.h"
 #include "tools/swap_bench/arguments.h"
-#include "tools/swap_bench/signals.h"
 
 namespace stepwell::swap_bench {
 namespace {
@@ -75,8 +75,8 @@ void add_once(std::vector<std::string>& lines, const std::string& line) {
 }  // namespace
 
 int report_failure(const Status& status) {
-  if (status.code() == StatusCode::kCancelled && stop_signal() != 0) {
-    return 128 + stop_signal();
+  if (status.code() == StatusCode::kCancelled && tools::stop_signal() != 0) {
+    return 128 + tools::stop_signal();
   }
   std::fputs(concat("swap-bench: ", status.message(), '\n').c_str(), stderr);
   return status.code() == StatusCode::kInvalidArgument ? kExitUsage : kExitFailure;

@@ -7,11 +7,11 @@
 #include <fmt/format.h>
 
 #include "src/base/format.h"
+#include "tools/common/signals.h"
 #include "tools/swap_bench/measure.h"
 #include "tools/swap_bench/page_cache.h"
 #include "tools/swap_bench/progress.h"
 #include "tools/swap_bench/report.h"
-#include "tools/swap_bench/signals.h"
 
 namespace stepwell::swap_bench {
 namespace {
@@ -84,7 +84,7 @@ int run_command(const RunOptions& options) {
   announce(options, rows);
   std::uint64_t written = files.value().count() * options.files.size_bytes;
   Status failure;
-  for (std::size_t index = 0; index < rows.size() && stop_signal() == 0; ++index) {
+  for (std::size_t index = 0; index < rows.size() && tools::stop_signal() == 0; ++index) {
     Row& row = rows[index];
     progress.show(fmt::format("[{}/{}] {}, {}",
                               index + 1,
@@ -108,8 +108,8 @@ int run_command(const RunOptions& options) {
     failure = failure.ok() ? row.failure : failure;
   }
   progress.clear();
-  if (stop_signal() != 0) {
-    return 128 + stop_signal();
+  if (tools::stop_signal() != 0) {
+    return 128 + tools::stop_signal();
   }
   nlohmann::ordered_json json = {{"program", "swap-bench run"}};
   json.update(json_of(files.value()));

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "src/base/format.h"
-#include "tools/swap_bench/signals.h"
+#include "tools/common/signals.h"
 
 namespace stepwell::swap_bench {
 namespace {
@@ -76,7 +76,7 @@ bool collect(Pipe& out, Pipe& err, ProcessOutcome& outcome) {
     std::array<pollfd, 2> fds{pollfd{.fd = out.ends[0], .events = POLLIN, .revents = 0},
                               pollfd{.fd = err.ends[0], .events = POLLIN, .revents = 0}};
     ::poll(fds.data(), fds.size(), kPollMilliseconds);
-    if (stop_signal() != 0) {
+    if (tools::stop_signal() != 0) {
       return false;
     }
     if (fds[0].revents != 0 && !drain(out.ends[0], outcome.output)) {

@@ -177,8 +177,9 @@ Status TestFiles::fill(Buffers& buffers, Progress& progress) {
       return Status::from_errno(errno, "filling " + path(member));
     }
   }
-  return stop_signal() == 0 ? Status()
-                            : Status(StatusCode::kCancelled, "ended while files were filled");
+  return tools::stop_signal() == 0
+             ? Status()
+             : Status(StatusCode::kCancelled, "ended while files were filled");
 }
 
 Result<std::vector<io::VolumeMember>> TestFiles::open(bool direct) const {

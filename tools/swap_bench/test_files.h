@@ -9,10 +9,10 @@
 #include "io/volume.h"
 #include "stepwell/bytes.h"
 #include "stepwell/status.h"
+#include "tools/common/signals.h"
 #include "tools/swap_bench/buffers.h"
 #include "tools/swap_bench/filesystem.h"
 #include "tools/swap_bench/progress.h"
-#include "tools/swap_bench/signals.h"
 
 namespace stepwell::swap_bench {
 
@@ -72,7 +72,7 @@ class TestFiles {
     ~OwnedFile();
     std::string path;
     bool owned = false;
-    std::vector<RemovedBySignal> signal;
+    std::vector<tools::RemovedBySignal> signal;
   };
 
   TestFiles() = default;

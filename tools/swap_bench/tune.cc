@@ -9,11 +9,11 @@
 #include <fmt/format.h>
 
 #include "src/base/format.h"
+#include "tools/common/signals.h"
 #include "tools/swap_bench/arguments.h"
 #include "tools/swap_bench/measure.h"
 #include "tools/swap_bench/progress.h"
 #include "tools/swap_bench/report.h"
-#include "tools/swap_bench/signals.h"
 
 namespace stepwell::swap_bench {
 namespace {
@@ -140,7 +140,7 @@ Status write_plot(const std::string& path, const Tuned& tuned) {
 
 int failed(Progress& progress, const Status& status) {
   progress.clear();
-  return stop_signal() != 0 ? 128 + stop_signal() : report_failure(status);
+  return tools::stop_signal() != 0 ? 128 + tools::stop_signal() : report_failure(status);
 }
 
 }  // namespace

@@ -11,11 +11,11 @@
 #include <fmt/format.h>
 
 #include "src/base/format.h"
+#include "tools/common/signals.h"
 #include "tools/swap_bench/block_sums.h"
 #include "tools/swap_bench/page_cache.h"
 #include "tools/swap_bench/random_bytes.h"
 #include "tools/swap_bench/report.h"
-#include "tools/swap_bench/signals.h"
 
 namespace stepwell::swap_bench {
 namespace {
@@ -97,7 +97,7 @@ class Verifier {
 
   /// With the lock. A random piece that overlaps none in flight.
   bool next_random(Slot& slot) {
-    if (Clock::now() >= deadline_ || stop_signal() != 0) {
+    if (Clock::now() >= deadline_ || tools::stop_signal() != 0) {
       return false;
     }
     do {
@@ -116,7 +116,7 @@ class Verifier {
 
   /// With the lock.
   bool next_in_order(Slot& slot) {
-    if (next_block_ == sums_.blocks() || stop_signal() != 0) {
+    if (next_block_ == sums_.blocks() || tools::stop_signal() != 0) {
       return false;
     }
     slot.first = next_block_;
@@ -244,7 +244,7 @@ int verify_command(const VerifyOptions& options) {
   const double parts = static_cast<double>(options.engines.size()) * (both ? 2 : 1);
   for (const io::EngineKind engine : options.engines) {
     for (const bool direct : {true, false}) {
-      if ((direct && !both) || stop_signal() != 0) {
+      if ((direct && !both) || tools::stop_signal() != 0) {
         continue;
       }
       const std::string what =
@@ -280,7 +280,7 @@ int verify_command(const VerifyOptions& options) {
       }
     }
   }
-  return stop_signal() == 0 ? kExitOk : 128 + stop_signal();
+  return tools::stop_signal() == 0 ? kExitOk : 128 + tools::stop_signal();
 }
 
 }  // namespace stepwell::swap_bench

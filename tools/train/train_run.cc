@@ -16,11 +16,11 @@
 #include "stepwell/bytes.h"
 #include "stepwell/log.h"
 #include "swap/swap_file.h"
+#include "tools/common/signals.h"
 #include "tools/train/learning_rate.h"
 #include "tools/train/process.h"
 #include "tools/train/progress.h"
 #include "tools/train/run_log.h"
-#include "tools/train/signals.h"
 #include "tools/train/summary.h"
 #include "tools/train/swap_folder.h"
 #include "tools/train/trainer.h"
@@ -130,7 +130,7 @@ class Run {
         trainer_({.model = options.model,
                   .seed = options.seed,
                   .eval_windows = options.eval_windows,
-                  .stopping = [] { return stop_signal() != 0; }},
+                  .stopping = [] { return tools::stop_signal() != 0; }},
                  inputs.config,
                  inputs.text),
         progress_({.steps = options.steps,
@@ -142,7 +142,7 @@ class Run {
     const LearningRate schedule{.peak = inputs_.config.optimizer.lr,
                                 .warmup_steps = options_.warmup_steps,
                                 .steps = options_.steps};
-    for (std::uint64_t step = 1; step <= options_.steps && stop_signal() == 0; ++step) {
+    for (std::uint64_t step = 1; step <= options_.steps && tools::stop_signal() == 0; ++step) {
       StepRecord record = trainer_.train_step(step, schedule.at(step));
       totals_.add(record);
       losses_.push_back(record.loss);
@@ -180,7 +180,7 @@ class Run {
                     .eval_loss = eval_loss,
                     .eval_windows = trainer_.eval_windows(),
                     .bigram_loss = bigram_loss_,
-                    .stopped_by = stop_signal()};
+                    .stopped_by = tools::stop_signal()};
     if (averaged > 0) {
       const auto first = losses_.end() - static_cast<std::ptrdiff_t>(averaged);
       summary.train_loss =
@@ -220,6 +220,7 @@ int run_train(const TrainOptions& options) {
   if (options.quiet) {
     set_log_level(LogLevel::kWarning);
   }
+  std::vector<tools::RemovedBySignal> removed;  // until the folder is taken away
   Result<Inputs> inputs = prepare(options);
   if (!inputs.ok()) {
     fmt::print(stderr, "stepwell: {}\n", inputs.status().to_string());
@@ -227,10 +228,12 @@ int run_train(const TrainOptions& options) {
   }
   const SwapFolder& folder = inputs.value().folder;
   if (folder.made()) {
-    remove_folder_at_once(folder.path());
+    removed.emplace_back(folder.path(), tools::RemovedBySignal::Kind::kFolder);
   }
-  remove_files_at_once(swap::next_swap_files(folder.all(), 0));
-  install_signal_handlers();
+  for (const std::string& file : swap::next_swap_files(folder.all(), 0)) {
+    removed.emplace_back(file);
+  }
+  tools::install_signal_handlers("\nstepwell: ending after this step; once more to end at once\n");
   set_thread_count(options.threads);
   Run run(options, inputs.value());
   const Summary summary = run.train();
